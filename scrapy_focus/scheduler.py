@@ -711,18 +711,21 @@ class FocusScheduler(BaseScheduler):
                 return False
             source.found += 1
             source.links.append(packed)
-        if not seen:
-            self._count_as_scrapy("enqueued")
         return not seen
 
     def _packed(self, link: Link, request: Request, seen: bool) -> Link | None:
         """Return a link with its request; ``None`` if that cannot be sent."""
         try:
-            return self.links.pack(link, request, seen=seen)
+            packed = self.links.pack(link, request, seen=seen)
         except Unsendable as error:
             self.seen.forget([request.url])
             self._note_unsendable(error)
             return None
+        if not seen:
+            self._count_as_scrapy("enqueued", stored=bool(packed.payload))
+            if self.crawl.is_kept and not packed.payload:
+                self.crawler.stats.inc_value("scheduler/unserializable")
+        return packed
 
     def _note_unsendable(self, error: Unsendable) -> None:
         self.count("link/unsendable")
@@ -773,7 +776,7 @@ class FocusScheduler(BaseScheduler):
             if request is not None:
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
-                self._count_as_scrapy("dequeued")
+                self._count_as_scrapy("dequeued", stored=bool(pick.payload))
                 if self.visits is not None and pick.method == "GET":
                     entry.first, entry.visited = request.copy(), VISIT in request.meta
                     entry.coming = self.visits.begin(request)
@@ -817,7 +820,7 @@ class FocusScheduler(BaseScheduler):
 
     def _note_priority(self, request: Request) -> None:
         """Say once that a priority is not looked at."""
-        if request.priority and self._notes_priority:
+        if request.priority and self._notes_priority and "retry_times" not in request.meta:  # Scrapy's own
             self._notes_priority = False
             by = "DEPTH_PRIORITY" if self.crawler.settings.getint("DEPTH_PRIORITY") else "Request.priority"
             logger.info(
@@ -907,10 +910,10 @@ class FocusScheduler(BaseScheduler):
         self.crawl.add(links, source)
         self.seen.forget(self.links.placed(links))
 
-    def _count_as_scrapy(self, what: str) -> None:
-        """Count as the stock scheduler does: dashboards read these."""
+    def _count_as_scrapy(self, what: str, *, stored: bool = False) -> None:
+        """Count as the stock scheduler does, for dashboards; ``stored``: where there is a job, it has the request."""
         self.crawler.stats.inc_value(f"scheduler/{what}")
-        self.crawler.stats.inc_value(f"scheduler/{what}/memory")
+        self.crawler.stats.inc_value(f"scheduler/{what}/{'disk' if stored and self.crawl.is_kept else 'memory'}")
 
     def _settle(self) -> None:
         """Let links of no page be placed, and report all picks that the engine is done with."""
@@ -994,7 +997,6 @@ class FocusScheduler(BaseScheduler):
     def _take_back(self, near: NearCopyFilter) -> None:
         for request in near.given_back():
             self._loose.append((self.links.make(request, seen=False), request, False))
-            self._count_as_scrapy("enqueued")
         self._ask_again()
 
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:

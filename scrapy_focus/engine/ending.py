@@ -207,7 +207,8 @@ def _interrupted(facts: Facts) -> Ending:
 
 def _found(facts: Facts) -> Ending:
     if not _is_budget(facts.reason):
-        return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
+        done = f"Closed ({printable(facts.reason, _LONGEST)}), with" if _is_foreign(facts.reason) else "Done:"
+        return Ending(kind="found", sentence=f"{done} {_found_so_far(facts)}{_kept(facts, '; ')}.")
     if _is_watched(facts):
         return Ending(kind="budget", sentence=f"{_as_asked(facts)}{_kept(facts, '; ')}.")
     more = (
@@ -237,6 +238,8 @@ def _nothing_asked(facts: Facts) -> Ending:
             f"The {_budget(facts)} was used up before any page was asked for: give a larger one (robots.txt counts, "
             "too)."
         )
+    if _is_foreign(facts.reason):
+        sentence = f"Closed ({printable(facts.reason, _LONGEST)}) before any page was asked for."
     return Ending(kind="nothing_found", sentence=sentence)
 
 
@@ -252,6 +255,8 @@ def _nothing(facts: Facts) -> Ending:
     if facts.wall:
         return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall}")
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
+    if _is_foreign(facts.reason):
+        return Ending(kind="nothing_found", sentence=f"{asked}: closed ({printable(facts.reason, _LONGEST)}).")
     if _is_budget(facts.reason):
         advice = f"the {_budget(facts)} is used up; give a larger one, or {advice}"
     return Ending(kind="nothing_found", sentence=f"{asked}: {advice}.")
@@ -272,6 +277,11 @@ def count_type(types: Counter[str], mime: str) -> None:
 
 def _is_budget(reason: str) -> bool:
     return reason.startswith("focus_budget_")
+
+
+def _is_foreign(reason: str) -> bool:
+    """Whether a spider, or another extension, closed the crawl while there was more to do."""
+    return reason != "finished" and not reason.startswith("focus_")
 
 
 def _unit(facts: Facts) -> str:

@@ -130,10 +130,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "holds_slot", "is_copy",
-        "is_cut", "is_direct", "is_plain", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
-        "pick", "quiet", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
-        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "headers_at", "holds_slot",
+        "is_copy", "is_cut", "is_direct", "is_long", "is_plain", "items", "jar", "known", "leads_to", "links",
+        "noindex", "parsed_from", "pick", "quiet", "reading", "received", "request", "response", "returns", "scripted",
+        "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -158,6 +158,9 @@ class Entry:
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
+        self.is_long: bool | None = None  # whether its page has as many links as are followed; None: nobody looked
+        self.headers_at: float | None = None  # when the headers of its answer came, while the body is read
+        self.reading = 0.0  # seconds that reading the body took
         self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
         self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
@@ -292,6 +295,7 @@ class InFlight:
         connect = self.crawler.signals.connect
         connect(self._on_response, signals.response_received)
         connect(self._on_left, signals.request_left_downloader)
+        self._hears_headers = False
         connect(self._on_scraped, signals.item_scraped)
         connect(self._on_dropped, signals.item_dropped)
         connect(self._on_dropped, signals.item_error)
@@ -319,6 +323,9 @@ class InFlight:
         entry.slot = self.crawler.engine.downloader.get_slot_key(request)
         entry.holds_slot = True
         self.slots.take(entry.slot, entry.pick.id)
+        if not self._hears_headers and self.slots.is_delayed(entry.slot):
+            self._hears_headers = True
+            self.crawler.signals.connect(self._on_headers, signals.headers_received)
         return request
 
     def succeed(self, entry: Entry) -> None:
@@ -370,13 +377,19 @@ class InFlight:
             _restore_errback(entry.request)  # so that callbacks see the request as it was
             self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
-                self.slots.observe(entry.slot, latency)
+                self.slots.observe(entry.slot, latency + entry.reading)
             if self.when_arrived is not None:
                 self.when_arrived(entry, response, request)
+
+    def _on_headers(self, request: Request) -> None:
+        if (entry := self.find(request)) is not None:
+            entry.headers_at = monotonic()
 
     def _on_left(self, request: Request) -> None:
         if (entry := self.find(request)) is not None:
             self._free_slot(entry)
+            if entry.headers_at is not None:
+                entry.reading, entry.headers_at = monotonic() - entry.headers_at, None
 
     def _on_scraped(self, item: Any, response: Any) -> None:
         _, worth = self.worth.pop(id(item), (None, 1.0))

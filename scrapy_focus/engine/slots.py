@@ -60,9 +60,13 @@ class Slots:
         self._mark(slot)
 
     def observe(self, slot: str, latency: float) -> None:
-        """A response of this slot took so many seconds to come."""
+        """A response of this slot took so many seconds to come, its body too."""
         old = self._latency.get(slot, latency)
         self._latency[slot] = old + 0.2 * (latency - old)
+
+    def latency(self, slot: str) -> float:
+        """How many seconds responses of a slot took to come lately; 0 where none came."""
+        return self._latency.get(slot, 0.0)
 
     def is_delayed(self, slot: str) -> bool:
         """Whether some time passes between two requests to a slot."""
@@ -143,7 +147,7 @@ class Slots:
             return True
         if not delay or self.limit:
             return False
-        latency = self._latency.get(key, 0.0)
+        latency = self.latency(key)
         usual = max(1, math.ceil(latency / delay))  # as many start while one is answered
         slow = 2 * (delay + latency)
         since = monotonic() - slow
@@ -158,7 +162,8 @@ class Slots:
         downloader = self.crawler.engine.downloader
         slot = downloader.slots.get(key)
         own = downloader.per_slot_settings.get(key, {})
-        concurrency: int = slot.concurrency if slot else own.get("concurrency", downloader.domain_concurrency)
+        usual = downloader.ip_concurrency or downloader.domain_concurrency
+        concurrency: int = slot.concurrency if slot else own.get("concurrency", usual)
         first = getattr(downloader, "_delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY"))  # AutoThrottle's, if on
         delay: float = slot.delay if slot else own.get("delay", first)
         return min(self.limit, concurrency) if self.limit else concurrency, delay

@@ -30,7 +30,8 @@ class Traps:
     """Refuses links that a page gives. Start requests, redirects and retries are never refused.
 
     What a spider asks for by other means than a plain link (``dont_filter``, a body, another method than GET) is not
-    refused for its URL or its page, but counts among the links of the page.
+    refused for its URL or its page, but counts among the links of the page. Requests that a callback makes by itself
+    are no links: a page that has fewer links than are followed is not too long, however many it gives.
 
     Parameters
     ----------
@@ -76,7 +77,13 @@ class Traps:
         return bool(trap)
 
     def _is_full(self, page: Entry) -> bool:
-        return 0 < self.limits.links <= page.found
+        if not 0 < self.limits.links <= page.found:
+            return False
+        if page.is_long is None:
+            body = page.response.body if page.response is not None else b""
+            mark = b"href" if isinstance(page.response, HtmlResponse) else b"<"  # a link needs one
+            page.is_long = body.lower().count(mark) > self.limits.links
+        return page.is_long
 
     def _is_copy(self, page: Entry) -> bool:
         if page.is_copy is None:

@@ -315,6 +315,7 @@ def test_what_was_found(site: MockSite) -> None:
     closed = crawl(Follower, {"CLOSESPIDER_ITEMCOUNT": 5}, seeds=[site.url("/page/0/20")])
     assert closed.reason == "closespider_itemcount"
     assert ending_of(closed.crawler).status == 0
+    assert ending_of(closed.crawler).sentence.startswith("Closed (closespider_itemcount), with ")
     assert whole.logged("Done: 20 items found")
 
 
@@ -588,6 +589,19 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
     assert ending.status == STATUS[ending.kind]
     assert ending.sentence.isprintable()
     assert ending.sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"found": 2}, "Closed (memusage_exceeded), with 2 files found in"),
+        ({}, ": closed (memusage_exceeded)."),
+        ({"asked": 0, "read": 0}, "Closed (memusage_exceeded) before any page was asked for."),
+    ],
+)
+def test_who_closed_a_crawl_is_said(changes: dict[str, Any], said: str) -> None:
+    """Where a spider or another extension closed it, it is not done, and no other start URL would help."""
+    assert said in draw(FACTS._replace(reason="memusage_exceeded", **changes)).sentence
 
 
 @pytest.mark.parametrize(

@@ -362,6 +362,31 @@ def test_a_scheduled_request_may_change(addon: bool, site: MockSite) -> None:
     assert Counter(item["late"] for item in result.items) == {True: 1, False: 1}
 
 
+class Unstored(_OnSite, Spider):
+    """Has a request that can be stored, and one that cannot."""
+
+    name = "unstored"
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Request(self.site.url("/ok?1"))
+        yield Request(self.site.url("/ok?2"), meta={"function": lambda: None})
+
+    def parse(self, response: Response) -> None:
+        """Yield nothing."""
+
+
+@ADDON
+def test_stats_say_what_is_on_the_disk(addon: bool, site: MockSite, tmp_path: Path) -> None:
+    """With JOBDIR requests are counted as by Scrapy's scheduler: on the disk but for those that cannot be stored."""
+    result = crawl(Unstored, {"JOBDIR": str(tmp_path)}, addon=addon, site=site)
+    counts = {name: n for name, n in result.stats.items() if name.startswith("scheduler/")}
+    assert counts == {
+        "scheduler/enqueued": 2, "scheduler/enqueued/disk": 1, "scheduler/enqueued/memory": 1,
+        "scheduler/dequeued": 2, "scheduler/dequeued/disk": 1, "scheduler/dequeued/memory": 1,
+        "scheduler/unserializable": 1,
+    }  # fmt: skip
+
+
 class BrokenFingerprinter:
     """Fails, as a mistake in a project does."""
 

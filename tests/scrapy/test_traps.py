@@ -80,7 +80,7 @@ def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> 
 @ADDON
 def test_the_loop_goes_on_while_links_are_refused(site: MockSite, addon: bool) -> None:
     """A callback that gives thousands of links too many is parted from the loop again and again."""
-    site.pages["/"] = "x"
+    site.pages["/"] = links([f"/a{i}" for i in range(5000)])
 
     class Floods(Ticking):
         """Gives very many links."""
@@ -97,6 +97,27 @@ def test_the_loop_goes_on_while_links_are_refused(site: MockSite, addon: bool) -
     result = crawl(Floods, settings, addon=addon, seeds=[site.url("/")])
     assert result.stats["focus/trap/links"] == 4990
     assert result.spider.turns >= 5
+
+
+class Generates(Follower):
+    """Makes many requests of a page that names two numbers."""
+
+    name = "generates"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if response.url.endswith("/numbers"):
+            yield from (Request(response.urljoin(f"/ok?{i}")) for i in range(50))
+
+
+@ADDON
+@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+def test_requests_that_code_makes_are_no_links(site: MockSite, addon: bool, kind: str) -> None:
+    """A callback may make as many requests as it likes of a page without as many links."""
+    body = b"[1, 50]" if "json" in kind else links(["/ok?0", "/ok?1"]).encode()
+    site.answers["/numbers"] = lambda _: (200, {"Content-Type": kind}, body)
+    result = crawl(Generates, LINKS | {"FOCUS_MAX_LINKS": 10}, addon=addon, seeds=[site.url("/numbers")])
+    assert set(site.paths) == {"/numbers", *(f"/ok?{i}" for i in range(50))}
+    assert "focus/trap/links" not in result.stats
 
 
 @ADDON
