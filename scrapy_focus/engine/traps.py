@@ -31,7 +31,8 @@ class Traps:
 
     What a spider asks for by other means than a plain link (``dont_filter``, a body, another method than GET) is not
     refused for its URL or its page, but counts among the links of the page. Requests that a callback makes by itself
-    are no links: a page that has fewer links than are followed is not too long, however many it gives.
+    are no links: a page in HTML that has fewer links than are followed is not too long, however many it gives, and
+    neither is a sitemap or a table.
 
     Parameters
     ----------
@@ -80,9 +81,8 @@ class Traps:
         if not 0 < self.limits.links <= page.found:
             return False
         if page.is_long is None:
-            body = page.response.body if page.response is not None else b""
-            mark = b"href" if isinstance(page.response, HtmlResponse) else b"<"  # a link needs one
-            page.is_long = body.lower().count(mark) > self.limits.links
+            body = page.response.body if isinstance(page.response, HtmlResponse) else b""
+            page.is_long = body.lower().count(b"href") > self.limits.links
         return page.is_long
 
     def _is_copy(self, page: Entry) -> bool:

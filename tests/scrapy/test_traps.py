@@ -110,10 +110,13 @@ class Generates(Follower):
 
 
 @ADDON
-@pytest.mark.parametrize("kind", ["text/html", "application/json"])
+@pytest.mark.parametrize("kind", ["text/html", "application/json", "application/xml"])
 def test_requests_that_code_makes_are_no_links(site: MockSite, addon: bool, kind: str) -> None:
     """A callback may make as many requests as it likes of a page without as many links."""
-    body = b"[1, 50]" if "json" in kind else links(["/ok?0", "/ok?1"]).encode()
+    xml = "<urlset>" + "<url><loc>href</loc></url>" * 50 + "</urlset>"
+    body = {"text/html": links(["/ok?0", "/ok?1"]), "application/json": "[1, 50]", "application/xml": xml}[
+        kind
+    ].encode()
     site.answers["/numbers"] = lambda _: (200, {"Content-Type": kind}, body)
     result = crawl(Generates, LINKS | {"FOCUS_MAX_LINKS": 10}, addon=addon, seeds=[site.url("/numbers")])
     assert set(site.paths) == {"/numbers", *(f"/ok?{i}" for i in range(50))}
