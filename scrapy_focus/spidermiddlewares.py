@@ -64,7 +64,8 @@ class KnownLinkMiddleware(BaseSpiderMiddleware):
 
     So spider middlewares that stand outside of it no longer see requests for URLs that were seen before: one that
     counts links counts fewer, one that would set ``dont_filter`` on known links comes too late, and
-    ``request_depth_max`` counts fewer. To switch it off:
+    ``request_depth_max`` counts fewer. Nor does Scrapy send ``request_scheduled`` and ``request_dropped`` for these
+    requests. To switch it off:
     ``SPIDER_MIDDLEWARES = {"scrapy_focus.spidermiddlewares.KnownLinkMiddleware": None}``.
     """
 
