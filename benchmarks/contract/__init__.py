@@ -1,0 +1,1 @@
+"""What a project expects of a scheduler, as small crawls."""
