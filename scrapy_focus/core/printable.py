@@ -64,8 +64,16 @@ def counted(n: float, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return what several are called."""
-    return f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    """Return what several are called.
+
+    Examples
+    --------
+    >>> [plural(noun) for noun in ("file", "day", "entity", "address")]
+    ['files', 'days', 'entities', 'addresses']
+    """
+    if noun.endswith("s"):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def reason_of(error: BaseException, longest: int = _LONGEST) -> str:

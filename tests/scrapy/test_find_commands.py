@@ -600,7 +600,7 @@ def test_what_is_refused_shows_no_password(word: str) -> None:
     [
         ("http://127.0.0.1:99999/", "'http://127.0.0.1:99999/' has the port 99999; ports go from 1 to 65535"),
         ("example.org:0/a", "'example.org:0/a' has the port 0; ports go from 1 to 65535"),
-        ("mailto:a@b.c", "'mailto:***@b.c' is no URL with http:// or https://; write it as https://example.org/"),
+        ("mailto:a@b.c", "'mailto:a@b.c' is no URL with http:// or https://; write it as https://example.org/"),
         ("ftp://a.test/b.c", "'ftp://a.test/b.c' is no URL with http:// or https://; write it as https://example.org/"),
         ("a b.test", "'a b.test' is no URL with http:// or https://; write it as https://example.org/"),
         ("htp://a.test/b", "'htp://a.test/b' is no URL with http:// or https://; did you mean https://a.test/b?"),

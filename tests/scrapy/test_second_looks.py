@@ -467,7 +467,9 @@ def test_a_slot_rests_for_what_a_browser_asked_for(monkeypatch: pytest.MonkeyPat
     """As many delays as it sent requests, one page after the other; that is no host that was put off."""
     now = [100.0]
     monkeypatch.setattr(slots, "monotonic", lambda: now[0])
-    downloader = SimpleNamespace(slots={}, per_slot_settings={"a": {"delay": 2.0}}, domain_concurrency=8, _delay=0.0)
+    downloader = SimpleNamespace(
+        slots={}, per_slot_settings={"a": {"delay": 2.0}}, domain_concurrency=8, ip_concurrency=0, _delay=0.0
+    )
     ours = slots.Slots(SimpleNamespace(engine=SimpleNamespace(downloader=downloader), settings=Settings()))  # type: ignore[arg-type]
     ours.owe("b", 5)
     assert not ours.busy
