@@ -35,7 +35,7 @@ from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
-from scrapy_focus.core.types import State
+from scrapy_focus.core.types import Link, State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
-    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.core.types import Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.keptrules import Kept
     from scrapy_focus.engine.known import KnownLinks
@@ -149,6 +149,7 @@ class FocusScheduler(BaseScheduler):
         self.resumed = self.job is not None and not self.job.is_new
         try:
             self.crawl = self._make_crawl(policy, clock)
+            self._stores = self.crawl.is_kept
             self._rules = self._learned_rules()
             self.answers = self._kept_answers()
             self.requests = Requests(
@@ -701,33 +702,49 @@ class FocusScheduler(BaseScheduler):
             self.seen.forget([request.url])
             return False
         self._note_priority(request)
-        link = self.links.make(request, seen=seen)
-        if source is None:
+        if source is None:  # who scheduled it may change it until it is placed
             self.count("link/loose")
-            self._loose.append((link, request, seen))
-        else:
-            packed = self._packed(link, request, seen)
-            if packed is None:
-                return False
-            source.found += 1
-            source.links.append(packed)
+            self._loose.append((self.links.make(request, seen=seen, later=True), request, seen))
+            return not seen
+        try:
+            link = self.links.make(request, seen=seen)
+        except Unsendable as error:
+            self._note_unsendable(request, error)
+            return False
+        source.found += 1
+        source.links.append(link)
+        if not seen:
+            self._count_enqueued(link)
         return not seen
 
-    def _packed(self, link: Link, request: Request, seen: bool) -> Link | None:
-        """Return a link with its request; ``None`` if that cannot be sent."""
+    def _packed(self) -> Iterator[Link]:
+        """Yield the next links of no page, with their requests as they are now."""
+        loose, self._loose = self._loose[:PART], self._loose[PART:]
+        for link, request, seen in loose:
+            packed = self.guard("enqueue_request", request, self._pack, link, request, seen)
+            if packed is request:
+                self._spilled.append(request)
+            elif isinstance(packed, Link):
+                yield packed
+
+    def _pack(self, link: Link, request: Request, seen: bool) -> Link | None:
+        """Return a link of no page with its request as it is now; ``None`` if that cannot be sent."""
         try:
             packed = self.links.pack(link, request, seen=seen)
         except Unsendable as error:
-            self.seen.forget([request.url])
-            self._note_unsendable(error)
+            self._note_unsendable(request, error)
             return None
         if not seen:
-            self._count_as_scrapy("enqueued", stored=bool(packed.payload))
-            if self.crawl.is_kept and not packed.payload:
-                self.crawler.stats.inc_value("scheduler/unserializable")
+            self._count_enqueued(packed)
         return packed
 
-    def _note_unsendable(self, error: Unsendable) -> None:
+    def _count_enqueued(self, link: Link) -> None:
+        self._count_as_scrapy("enqueued", stored=bool(link.payload))
+        if self._stores and not link.payload:
+            self.crawler.stats.inc_value("scheduler/unserializable")
+
+    def _note_unsendable(self, request: Request, error: Unsendable) -> None:
+        self.seen.forget([request.url])
         self.count("link/unsendable")
         if self.counts["link/unsendable"] <= _SHOWN_ERRORS:
             logger.error("%s", reason_of(error, _LONGEST_REASON), extra={"spider": self.crawler.spider})
@@ -913,14 +930,12 @@ class FocusScheduler(BaseScheduler):
     def _count_as_scrapy(self, what: str, *, stored: bool = False) -> None:
         """Count as the stock scheduler does, for dashboards; ``stored``: where there is a job, it has the request."""
         self.crawler.stats.inc_value(f"scheduler/{what}")
-        self.crawler.stats.inc_value(f"scheduler/{what}/{'disk' if stored and self.crawl.is_kept else 'memory'}")
+        self.crawler.stats.inc_value(f"scheduler/{what}/{'disk' if stored and self._stores else 'memory'}")
 
     def _settle(self) -> None:
         """Let links of no page be placed, and report all picks that the engine is done with."""
         if self._loose:
-            loose, self._loose = self._loose[:PART], self._loose[PART:]
-            packed = [self._packed(*each) for each in loose]  # now: who schedules a request may change it after that
-            self._add([link for link in packed if link is not None])
+            self._add([*self._packed()])
             if self._loose:
                 self._ask_again()
         for entry in self.inflight.ended():
@@ -996,7 +1011,7 @@ class FocusScheduler(BaseScheduler):
 
     def _take_back(self, near: NearCopyFilter) -> None:
         for request in near.given_back():
-            self._loose.append((self.links.make(request, seen=False), request, False))
+            self._loose.append((self.links.make(request, seen=False, later=True), request, False))
         self._ask_again()
 
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:

@@ -132,8 +132,15 @@ class Links:
         """Redirects were not sent, or the frontier knows them now."""
         self._coming.difference_update(keys)
 
-    def make(self, request: Request, *, seen: bool) -> Link:
-        """Return the link of a request, which is still to be packed; ``seen`` says that the dupefilter knows it."""
+    def make(self, request: Request, *, seen: bool, later: bool = False) -> Link:
+        """Return the link of a request; ``seen`` says that the dupefilter knows it, and ``later`` that its request is
+        still to be packed (:meth:`pack`).
+
+        Raises
+        ------
+        Unsendable
+            If another process may have to send it, and cannot.
+        """
         key = first = self.key(request)
         if request.dont_filter and not self.comes_back:
             key = _salted(first, 0)
@@ -145,6 +152,7 @@ class Links:
         for name in _OF_PAGE:  # on which it was found, where a spider copies the meta of that
             request.meta.pop(name, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
+        payload = b"" if later else self._payload(key, request, seen)
         return Link(
             url=request.url,
             key=key,
@@ -153,6 +161,7 @@ class Links:
             anchor=str(said.get("anchor") or request.meta.get("link_text") or "")[:_SAID],
             tag_path=end_of_path(str(said.get("tag_path", ""))),
             context=str(said.get("context", ""))[:_SAID],
+            payload=payload,
             callback=_reader_of(request, cast("Spider", self.crawler.spider)),
         )
 
@@ -162,18 +171,21 @@ class Links:
         Raises
         ------
         Unsendable
-            If another process may have to send it, and cannot.
+            As :meth:`make`.
         """
+        return link._replace(payload=self._payload(link.key, request, seen))
+
+    def _payload(self, key: int, request: Request, seen: bool) -> bytes:
         kept = len(self.requests)
         try:
-            payload = self.requests.pack(link.key, request, again=seen)
+            payload = self.requests.pack(key, request, again=seen)
         except Unsendable:
-            self._coming.discard(link.key)
+            self._coming.discard(key)
             raise
         self.host.count("link/kept", len(self.requests) - kept)
         if not payload:
-            self._offered[link.key] += 1
-        return link._replace(payload=payload)
+            self._offered[key] += 1
+        return payload
 
     def concluded(self, entry: Entry) -> list[str]:
         """The links of a page are with the policy now, and the page is known under all its keys; see :meth:`placed`."""
