@@ -52,6 +52,7 @@ BY_DESIGN: dict[str, tuple[set[str], str]] = {
     "scheduler_api": ({"api", "est", "items"}, _QUEUES),
     "scheduler_empty_docs": ({"empties", "starts_at"}, _EMPTY),
     "signals_of_tree": ({"signals"}, _DROPPED),
+    "splash_like": ({"cls"}, "the policy decides which page comes second"),
     "start_dupes_filtered": ({"signals"}, _DROPPED),
     "start_infinite": ({"requests"}, _IN_FLIGHT),
     "start_lazy_pull": ({"pulled_when_sent"}, "one start request after the other is placed before the next is chosen"),

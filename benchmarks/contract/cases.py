@@ -1311,11 +1311,14 @@ def queue_settings_said():
 @case
 def stop_by_crawler():
     class Own(Many):
+        is_stopped = False
+
         def parse(self, response):
             yield from super().parse(response)
-            if len(SITE.log) == 20:
+            if len(SITE.log) >= 20 and not self.is_stopped:
                 from scrapy.utils.defer import deferred_from_coro
 
+                self.is_stopped = True
                 deferred_from_coro(self.crawler.stop_async())
 
     run(Own, CONCURRENT_REQUESTS=2)
