@@ -1,8 +1,9 @@
 """Runs small crawls with Scrapy's scheduler, with ours and with our add-on, and compares what they did.
 
-Each case shows one thing that a project may expect of a scheduler: priorities, start requests, dupefilters, idle spiders,
-closing, several crawlers, requests of all kinds, with and without ``JOBDIR``. What differs must be in ``BY_DESIGN``, with
-its reason; any other difference is a failure. The order of requests is free. Run it before a release::
+Each case shows one thing that a project may expect of a scheduler: priorities, start requests, dupefilters, idle
+spiders, closing, several crawlers, requests of all kinds, with and without ``JOBDIR``. What differs must be in
+``BY_DESIGN``, with its reason; any other difference is a failure. The order of requests is free. Run it before a
+release::
 
     python benchmarks/scheduler_contract.py [--modes scheduler,addon] [--output FILE] [CASE...]
 """

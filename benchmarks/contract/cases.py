@@ -1,7 +1,7 @@
 """Small crawls, each of which shows one thing that a project expects of Scrapy's scheduler.
 
-``python -m contract.cases CASE MODE FOLDER`` runs one of them, with ``stock``, ``scheduler`` or ``addon`` as the mode, and
-prints what was seen as a line of JSON. ``scheduler_contract.py`` runs them all, and compares.
+``python -m contract.cases CASE MODE FOLDER`` runs one of them, with ``stock``, ``scheduler`` or ``addon`` as the mode,
+and prints what was seen as a line of JSON. ``scheduler_contract.py`` runs them all, and compares.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def focus_request_priority():
 
 @case
 def sequential_chain():
-    """Session idiom: a priority= chain that must run to its end before the next (docs: 'avoiding crawl in breadth-first')."""
+    """Sessions: with priorities, one chain of requests runs to its end before the next begins."""
 
     class Own(Tree):
         async def start(self):
