@@ -73,7 +73,7 @@ FILES = (
     "test_utils_spider.py", "test_zz_resources.py",
 )  # fmt: skip
 
-_IN_MEMORY = "what cannot be serialized is kept in memory, too; the log and the stats say so in other words"
+_IN_MEMORY = "what cannot be serialized is kept in memory, too; the log says so in other words"
 _PRIORITY = "the policy decides what comes next; priorities count with FOCUS_REQUEST_PRIORITY, and then it passes"
 _QUEUES = "it sets the class of Scrapy's queue of start requests, and our scheduler has no such queues"
 _BOTH = {
