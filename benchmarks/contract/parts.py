@@ -12,17 +12,23 @@ from scrapy.http import HtmlResponse
 
 
 class Fingerprinter:
+    """Leaves out the query, and takes in a header where the path is ``/head``."""
+
     def fingerprint(self, request):
-        x = request.headers.get("X-A") or b""
-        return (request.url.split("?")[0]).encode() + (x if request.url.endswith("/head") else b"")
+        header = request.headers.get("X-A") or b""
+        return request.url.split("?")[0].encode() + (header if request.url.endswith("/head") else b"")
 
 
 class MetaFingerprinter:
+    """Takes in a value of meta."""
+
     def fingerprint(self, request):
         return request.url.encode() + str(request.meta.get("fp")).encode()
 
 
 class PathDupeFilter(BaseDupeFilter):
+    """Knows paths, without queries."""
+
     def __init__(self):
         self.seen = set()
 
@@ -31,10 +37,10 @@ class PathDupeFilter(BaseDupeFilter):
         return cls()
 
     def request_seen(self, request):
-        p = request.url.split("?")[0]
-        if p in self.seen:
+        path = request.url.split("?")[0]
+        if path in self.seen:
             return True
-        self.seen.add(p)
+        self.seen.add(path)
         return False
 
     def log(self, request, spider):
@@ -42,6 +48,8 @@ class PathDupeFilter(BaseDupeFilter):
 
 
 class CountingRFP(RFPDupeFilter):
+    """Lets no more than four requests pass."""
+
     def request_seen(self, request):
         seen = super().request_seen(request)
         if len(self.fingerprints) > 3:
@@ -50,6 +58,8 @@ class CountingRFP(RFPDupeFilter):
 
 
 class MyRequest(Request):
+    """A request with one more attribute."""
+
     attributes = (*Request.attributes, "extra")
 
     def __init__(self, *args, extra=None, **kwargs):
@@ -58,10 +68,12 @@ class MyRequest(Request):
 
 
 class SplashLike(Request):
-    pass
+    """What ``ReplaceOnce`` makes of a request."""
 
 
 class ReplaceOnce:
+    """Replaces each request by one of another class and URL."""
+
     def process_request(self, request, spider=None):
         if request.meta.get("replaced"):
             return None
@@ -74,16 +86,20 @@ class ReplaceOnce:
 
 
 class BanRetry:
+    """Sends a request again as long as the site is busy."""
+
     def process_response(self, request, response, spider=None):
         if response.status == 503:
-            r = request.copy()
-            r.meta["tries"] = r.meta.get("tries", 0) + 1
-            r.dont_filter = True
-            return r
+            again = request.copy()
+            again.meta["tries"] = again.meta.get("tries", 0) + 1
+            again.dont_filter = True
+            return again
         return response
 
 
 class Cache:
+    """Answers every other page itself."""
+
     def process_request(self, request, spider=None):
         if int(request.url.rsplit("/", 1)[-1]) % 2:
             return HtmlResponse(request.url, body=b"<a href='/n/0'>x</a>", request=request)
@@ -91,12 +107,16 @@ class Cache:
 
 
 class IgnoreSome:
+    """Drops every fifth page."""
+
     def process_request(self, request, spider=None):
         if int(request.url.rsplit("/", 1)[-1]) % 5 == 1:
             raise IgnoreRequest("x")
 
 
-class Mw:
+class CountingMiddleware:
+    """Counts what goes by."""
+
     seen = {"start": 0, "in": 0, "out": 0}
 
     async def process_start(self, start):
@@ -119,6 +139,8 @@ class Mw:
 
 
 class MyScheduler(Scheduler):
+    """The scheduler of a project."""
+
     asked = 0
 
     def next_request(self):
@@ -128,13 +150,15 @@ class MyScheduler(Scheduler):
 
 @dataclass
 class Thing:
+    """An item."""
+
     a: str
     b: int
 
 
 class IntSub(int):
-    pass
+    """A number that is more than a number."""
 
 
 class StrSub(str):
-    pass
+    """A text that is more than a text."""

@@ -1,94 +1,100 @@
-"""A site in a thread of the crawl's process; every request is in ``log``."""
+"""A site in a thread of the crawl's process, which notes every request."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 
+def tree_page(number, query, suffix):
+    """Return a page of a tree: page i links to the pages i * k + 1 to i * k + k, as far as they exist."""
+    branches, pages = int(query.get("k", 3)), int(query.get("most", 40))
+    children = range(number * branches + 1, min(number * branches + branches + 1, pages))
+    links = (
+        f'<div class=c{place % 3}><a href="/n/{child}{suffix}">page {child}</a></div>'
+        for place, child in enumerate(children)
+    )
+    return f"<html><body>{''.join(links)}</body></html>"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers a request; head and body are sent apart, some 40 ms between them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        """Print nothing."""
+
+    def do_GET(self):
+        """Note the request, wait if the query has ``slow``, and answer."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        with self.server.site.answering(self):
+            status, headers, text = self.answer(body, query)
+            time.sleep(float(query.get("slow", 0)))
+        self.send_response(status)
+        data = text.encode()
+        for name, value in ({"Content-Type": "text/html"} | headers | {"Content-Length": str(len(data))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    do_HEAD = do_POST = do_PUT = do_GET
+
+    def answer(self, body, query):
+        """Return the status, headers and the text of a page."""
+        parts = urlsplit(self.path)
+        if parts.path == "/robots.txt":
+            return 404, {}, "no"
+        if parts.path.startswith("/n/"):
+            return 200, {}, tree_page(int(parts.path[3:]), query, f"?{parts.query}" if parts.query else "")
+        if parts.path.startswith("/redirect"):
+            return int(query.get("code", 302)), {"Location": query["to"]}, ""
+        if parts.path.startswith("/status/"):
+            return int(parts.path.split("/")[2]), {}, "status"
+        if parts.path.startswith("/flaky/"):
+            is_up = self.server.site.times(self.path) > int(query.get("fails", 1))
+            return (200, {}, "ok") if is_up else (503, {}, "busy")
+        if parts.path.startswith("/echo"):
+            said = {"method": self.command, "body": body.decode("latin-1"), "headers": dict(self.headers.items())}
+            return 200, {"Content-Type": "application/json"}, json.dumps(said)
+        return 200, {}, f"<html><body>{self.path}</body></html>"
+
+
 class Site:
+    """Has ``log``, each request as its time, method, path and host, and ``most``, how many were answered at once."""
+
     def __init__(self):
         self.log, self.now, self.most, self.lock = [], 0, 0, threading.Lock()
-        self.flaky = {}
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *args):
-                pass
-
-            def do_HEAD(self):
-                self.do_GET()
-
-            def do_POST(self):
-                self.do_GET()
-
-            def do_GET(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                parts = urlsplit(self.path)
-                q = {k: v[0] for k, v in parse_qs(parts.query).items()}
-                with site.lock:
-                    site.now += 1
-                    site.most = max(site.most, site.now)
-                    site.log.append((time.time(), self.command, self.path, self.headers.get("Host")))
-                status, headers, text = 200, {"Content-Type": "text/html"}, ""
-                p = parts.path
-                if p == "/robots.txt":
-                    status, text = 404, "no"
-                elif p.startswith("/n/"):  # a tree: /n/0 links to /n/1../n/k
-                    i, k, most = int(p[3:]), int(q.get("k", 3)), int(q.get("most", 40))
-                    suffix = f"?{parts.query}" if parts.query else ""
-                    text = (
-                        "<html><body>"
-                        + "".join(
-                            f'<div class=c{j % 3}><a href="/n/{i * k + j + 1}{suffix}">page {i * k + j + 1}</a></div>'
-                            for j in range(k)
-                            if i * k + j + 1 < most
-                        )
-                        + "</body></html>"
-                    )
-                elif p.startswith("/redirect"):
-                    status, headers["Location"] = int(q.get("code", 302)), q["to"]
-                elif p.startswith("/status/"):
-                    status, text = int(p.split("/")[2]), "status"
-                elif p.startswith("/flaky/"):
-                    with site.lock:
-                        site.flaky[self.path] = site.flaky.get(self.path, 0) + 1
-                        n = site.flaky[self.path]
-                    status, text = (200, "ok") if n > int(q.get("fails", 1)) else (503, "busy")
-                elif p.startswith("/echo"):
-                    text = json.dumps(
-                        {
-                            "method": self.command,
-                            "body": body.decode("latin-1"),
-                            "headers": dict(self.headers.items()),
-                        }
-                    )
-                    headers["Content-Type"] = "application/json"
-                else:
-                    text = f"<html><body>{self.path}</body></html>"
-                if "slow" in q:
-                    time.sleep(float(q["slow"]))
-                data = text.encode()
-                with site.lock:
-                    site.now -= 1
-                self.send_response(status)
-                for k, v in headers.items():
-                    self.send_header(k, v)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(data)
-
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.site = self
         self.server.daemon_threads = True
-        self.port = self.server.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    @contextmanager
+    def answering(self, handler):
+        """Note a request, and count it as one that is being answered."""
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.log.append((time.time(), handler.command, handler.path, handler.headers.get("Host")))
+        yield
+        with self.lock:
+            self.now -= 1
+
+    def times(self, path):
+        """Return how often a path was asked for."""
+        with self.lock:
+            return sum(each == path for _, _, each, _ in self.log)
+
     def paths(self):
-        return [f"{m} {p}" if m != "GET" else p for _, m, p, _ in self.log if p != "/robots.txt"]
+        """Return what was asked for, in this order: paths, after the method where it is not GET."""
+        return [
+            path if method == "GET" else f"{method} {path}" for _, method, path, _ in self.log if path != "/robots.txt"
+        ]
