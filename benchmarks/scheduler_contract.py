@@ -108,7 +108,8 @@ def run(case: str, mode: str, folder: Path) -> Seen:
         return {"broken": f"no end in {_LONGEST} s"}
     except (IndexError, ValueError):
         return {"broken": f"status {done.returncode}, {done.stderr[-_SHOWN:]}"}
-    return {name: value for name, value in found.items() if name != "stats"} | found.get("stats", {})
+    stats: Seen = found.pop("stats", {})
+    return found | stats
 
 
 def plain(value: Any) -> str:
