@@ -24,9 +24,9 @@ import scrapy
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 
-from scrapy_focus.sites.scripted.plan import MAKES, SHAPES, Api, Mix
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.scripted.plan import MAKES, SHAPES, Api, Mix
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 
 MIX = Mix(lists=2, app_lists=8, per_app_list=12, collections=0, news=0, exports=0)
 

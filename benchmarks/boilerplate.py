@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.learn.repeated import Repeated
+from scrapy_focus.topic.relevance import LinearRelevance
+from scrapy_focus.topic.repeated import Repeated
 from scrapy_focus.web.words import words_of
 from wikispeedia import read_web
 

@@ -37,18 +37,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.stop import Plateau
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.latency import LogNormal
+from scrapy_focus.lab.replay.leases import Leases
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.learn.hashed import NOTHING, Remembered
 from scrapy_focus.policies.branching.arms import TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.latency import LogNormal
-from scrapy_focus.replay.leases import Leases
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:

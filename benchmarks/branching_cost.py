@@ -22,10 +22,10 @@ import numpy as np
 
 from scrapy_focus import FilesGoal, Link, Mission, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:

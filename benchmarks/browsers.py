@@ -31,10 +31,10 @@ from scrapy.http import HtmlResponse
 
 from renderings import Told
 from scrapy_focus.engine.apis import Apis
+from scrapy_focus.lab.sites.scripted.plan import MIXES
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.sites.scripted.plan import MIXES
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
 
 MODES = ("plain", "all", "told", "learned", "with APIs")
 _TICKS = os.sysconf("SC_CLK_TCK")

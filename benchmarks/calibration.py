@@ -44,11 +44,11 @@ from manyhosts.flying import steps
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier
-from scrapy_focus.learn.adaptive import AdaptiveRelevance
-from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.learn.shifted import ShiftedRelevance
 from scrapy_focus.policies.bestfirst import BestFirst
+from scrapy_focus.topic.adaptive import AdaptiveRelevance
+from scrapy_focus.topic.keywords import KeywordRelevance
+from scrapy_focus.topic.relevance import LinearRelevance
+from scrapy_focus.topic.shifted import ShiftedRelevance
 from wikispeedia import read_web
 
 if TYPE_CHECKING:

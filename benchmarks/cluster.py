@@ -185,7 +185,7 @@ def compare_crawls(args: argparse.Namespace) -> None:
     policies = {"default": {}, "breadth-first": overhead.BREADTH}
     cases = {f"{policy}, {way}": {**focus, **policies[policy], **ways[way]} for policy in args.policies for way in ways}
     figures: dict[str, list[float]] = {name: [] for name in cases}
-    serve = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", str(args.pages), "--port", "0"]
+    serve = [sys.executable, "-m", "scrapy_focus.lab.sites.server", "--pages", str(args.pages), "--port", "0"]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:

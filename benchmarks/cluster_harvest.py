@@ -38,24 +38,24 @@ import numpy as np
 from branching import SHARE, Until
 from manyhosts.web import MadeUpWeb
 from profiles.profiles import LEAST_PAGES, PROFILES, ProfileSite
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.latency import LogNormal
-from scrapy_focus.replay.leases import Leases
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.latency import LogNormal
+from scrapy_focus.lab.replay.leases import Leases
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.topic.relevance import LinearRelevance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from manyhosts.web import WebPage
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.recordings.format import Completeness
+    from scrapy_focus.lab.recordings.format import Completeness
 
 ONE = "1x1+0"
 TOPIC = "beekeeping"

@@ -35,15 +35,15 @@ from catalogues.catalogues import SHAPES, Catalogue
 from profiles.profiles import PROFILES
 from scrapy_focus.core.policy import Left
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.policies.branching import coverage
 from scrapy_focus.policies.branching.coverage import Coverage, Signs
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
-from scrapy_focus.sites.scripted.site import ScriptedSite
 from scrapy_focus.web.mime import DATA_TYPES, blocked_extensions
 
 if TYPE_CHECKING:

@@ -40,17 +40,16 @@ import numpy as np
 
 import news
 from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
-from scrapy_focus.learn import states
-from scrapy_focus.policies.foragers import Foragers, policy
+from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.lab.replay.foraging import SentNotes, births_of, foraging
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.news.html import section_name
+from scrapy_focus.lab.sites.news.plan import DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.web import NewsWeb
+from scrapy_focus.policies.foragers import Foragers, policy, states
 from scrapy_focus.policies.rounds import Restarts
-from scrapy_focus.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.replay.foraging import SentNotes, births_of, foraging
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.news.html import section_name
-from scrapy_focus.sites.news.plan import DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.news.web import NewsWeb
 from scrapy_focus.web import documents
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from lxml import html as lxml_html
 from scrapy_focus import Crawl, Job, Link, Outcome, Placement, memory_frontier
 from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.snapshots import classes_of
-from scrapy_focus.learn.states import TextStates
 from scrapy_focus.policies.foragers import Foragers
+from scrapy_focus.policies.foragers.states import TextStates
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:

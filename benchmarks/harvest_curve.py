@@ -15,8 +15,8 @@ import matplotlib as mpl
 import numpy as np
 
 from real_sites import POLICIES, crawl, harvest
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from sites import SITES, open_site, read_truth
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.sites.server import Site
+    from scrapy_focus.lab.sites.server import Site
 
 mpl.use("Agg")
 

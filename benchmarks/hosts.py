@@ -41,9 +41,9 @@ from runfiles import write
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier
-from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.orderings import BreadthFirst, Random
+from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from scrapy_focus import Crawl, HotQueue, Importance, Link, Outcome, State, memory_frontier
+from scrapy_focus.lab.recordings.html import decode, read_page
+from scrapy_focus.lab.replay.importance_metrics import backlinks, crawl_and_stop_with_threshold, page_links
 from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.html import decode, read_page
-from scrapy_focus.replay.importance_metrics import backlinks, crawl_and_stop_with_threshold, page_links
 from scrapy_focus.web.html import title_and_text
 from scrapy_focus.web.words import words_of
 from sites import SITES, open_site

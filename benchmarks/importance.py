@@ -39,15 +39,15 @@ from scrapy_focus.engine.garbage import freeze
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.snapshots import classes_of
-from scrapy_focus.policies.importance import Importance
-from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.replay.importance_metrics import (
+from scrapy_focus.lab.replay.importance_metrics import (
     backlinks,
     crawl_and_stop,
     crawl_and_stop_with_threshold,
     limited_buffer,
     pagerank,
 )
+from scrapy_focus.policies.importance import Importance
+from scrapy_focus.policies.orderings import BreadthFirst, Random
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

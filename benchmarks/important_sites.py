@@ -29,15 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.importance import Measure, SiteImportance
-from scrapy_focus.replay.importance_metrics import pagerank, pages_of
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.importance import Measure, SiteImportance
+from scrapy_focus.lab.replay.importance_metrics import pagerank, pages_of
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.web.mime import blocked_extensions
 from wikispeedia import read_web
 

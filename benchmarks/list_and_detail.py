@@ -30,8 +30,8 @@ from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

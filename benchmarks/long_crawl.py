@@ -38,8 +38,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from scrapy_focus import Ranks, Vectors
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 
 SPIDER = """
 import asyncio, json, os, time

@@ -30,8 +30,8 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
 
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,20 +32,20 @@ from urllib.parse import urljoin
 import numpy as np
 
 from scrapy_focus import Budget, Mission, NewsGoal
+from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
 from scrapy_focus.policies.revisits import Revisits
 from scrapy_focus.policies.rounds import AtRandom, HubsInTurn, InTurn, Restarts
-from scrapy_focus.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_focus.core.types import Page
     from scrapy_focus.goals.news import Content
-    from scrapy_focus.sites.news.web import NewsWeb
+    from scrapy_focus.lab.sites.news.web import NewsWeb
 
 HOST = "http://news.example"
 DAYS = 4.0

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner
-from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

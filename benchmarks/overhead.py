@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--jobdir", action="store_true", help="each crawl with a new JOBDIR")
     parser.add_argument("--files", action="store_true", help="focus-files, as it is and without its parts")
     options = parser.parse_args()
-    serve = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", str(options.pages), "--port", "0"]
+    serve = [sys.executable, "-m", "scrapy_focus.lab.sites.server", "--pages", str(options.pages), "--port", "0"]
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiles.profiles import PROFILES, ProfileSite
-from scrapy_focus.compare.comparison import compare
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
+from scrapy_focus.lab.compare.comparison import compare
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.compare.comparison import Cell, Comparison
-    from scrapy_focus.compare.runs import Run
+    from scrapy_focus.lab.compare.comparison import Cell, Comparison
+    from scrapy_focus.lab.compare.runs import Run
 
 # As in the paper's own simulation, nothing is kept away from for its extension.
 CRAWLERS = (

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_focus.engine.ending import STATUS
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 from sites import SITES, open_site, read_truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_focus.sites.server import Request
+    from scrapy_focus.lab.sites.server import Request
 
 PROJECT = Path(__file__).parent.parent / "example_project"
 SHARES = (0.1, 0.2, 0.3, 0.5)

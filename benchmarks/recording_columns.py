@@ -3,7 +3,7 @@
 Made for it is a recording of a synthetic web: each page links to 36 others, a third of which all pages share; every
 twelfth URL is a data file. Measured:
 
-* CPU and wall-clock time until :class:`~scrapy_focus.recordings.format.RecordedSite` is there: the first time, which
+* CPU and wall-clock time until :class:`~scrapy_focus.lab.recordings.format.RecordedSite` is there: the first time, which
   writes the columns, and later, with the files in the page cache;
 * what opening adds to the memory of several processes that have the recording open at the same time: the differences
   of ``Pss`` (each page of memory shared by n processes counts as 1/n in each) and of ``Private_Clean`` and
@@ -48,7 +48,7 @@ _AT_ONCE = 2000  # pages that are written at once
 
 def record(path: Path, pages: int, links: int) -> None:
     """Write a recording of so many URLs, with so many links on each page."""
-    from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA
+    from scrapy_focus.lab.recordings.format import APPLICATION, FORMAT, SCHEMA
 
     with closing(sqlite3.connect(path)) as database:
         database.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -124,7 +124,7 @@ def memory() -> dict[str, int]:
 
 def open_and_wait(path: Path) -> None:
     """At each line that comes: say what this process takes, open a recording, say what it takes with it, end."""
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
     print(json.dumps({}), flush=True)
     sys.stdin.readline()
@@ -143,11 +143,11 @@ def open_and_wait(path: Path) -> None:
 def crawl(path: Path, name: str, budget: int) -> None:
     """Make the ground truth, and simulate a crawl; say what each took, and a checksum of what was asked for."""
     from scrapy_focus import FilesGoal
+    from scrapy_focus.lab.recordings.format import RecordedSite
+    from scrapy_focus.lab.replay.simulate import simulate
+    from scrapy_focus.lab.replay.truth import SiteTruth
     from scrapy_focus.policies.branching import BranchingBandit
     from scrapy_focus.policies.orderings import BreadthFirst
-    from scrapy_focus.recordings.format import RecordedSite
-    from scrapy_focus.replay.simulate import simulate
-    from scrapy_focus.replay.truth import SiteTruth
     from scrapy_focus.web.mime import blocked_extensions
 
     policy = {"BreadthFirst": BreadthFirst, "BranchingBandit": BranchingBandit}[name]()

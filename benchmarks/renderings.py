@@ -27,10 +27,10 @@ from lxml import etree
 
 from scrapy_focus import Crawl, FilesGoal, Link, Mission, Outcome, memory_frontier
 from scrapy_focus.core.outstanding import most_out
+from scrapy_focus.lab.sites.scripted.plan import MIXES
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.branching.renderings import MISSES, SHELLS, TRIES, Rendered, Templates
-from scrapy_focus.sites.scripted.plan import MIXES
-from scrapy_focus.sites.scripted.site import ScriptedSite
 from scrapy_focus.web.html import PlaceReader, page_links
 
 if TYPE_CHECKING:

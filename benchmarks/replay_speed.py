@@ -20,17 +20,17 @@ import numpy as np
 
 from real_sites import crawl
 from scrapy_focus import FilesGoal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
 
 POLICIES = {
     "BreadthFirst": BreadthFirst, "BranchingBandit": BranchingBandit, "sleeping bandit (TagPath)": TagPath, "TP-OFF": TagPathOffline, "FOCUSED": Focused,

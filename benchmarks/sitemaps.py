@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from scrapy.crawler import AsyncCrawlerRunner
 
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from scrapy_focus.core.files import write_atomically
-from scrapy_focus.recordings.html import read_page
-from scrapy_focus.recordings.importers.folder import FolderSite, record_site
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.recordings.html import read_page
+from scrapy_focus.lab.recordings.importers.folder import FolderSite, record_site
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Truth:
 def exhaust(site: Site, server: FolderSite) -> Truth:
     """Everything on `site`, by a breadth-first crawl without a network.
 
-    Links are those that :func:`~scrapy_focus.recordings.html.read_page` finds, on the same host. Memory grows with the number
+    Links are those that :func:`~scrapy_focus.lab.recordings.html.read_page` finds, on the same host. Memory grows with the number
     of distinct URLs.
     """
     start = _HOST + site.start

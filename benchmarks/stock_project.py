@@ -21,8 +21,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import Site, SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import Site, SiteServer
 from scrapy_focus.web.mime import DATA_TYPES
 from sites import SITES, open_site, read_truth
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -284,8 +284,8 @@ def open_web(seed: int, markup: str, hosts: int, pages: int) -> MadeUpWeb:
 @lru_cache(maxsize=16)
 def static_model(setting: str, seed: int, hosts: int, pages: int) -> Path:
     """Train a classifier on links of another web of a setting, and return its file: what it would know at the start."""
-    from scrapy_focus.learn.relevance import LinearRelevance
     from scrapy_focus.policies.hostbandit.features import tokens_of
+    from scrapy_focus.topic.relevance import LinearRelevance
 
     web, goal = open_web(seed, SETTINGS[setting].markup, hosts, pages), Wanted(SETTINGS[setting])
     rng = np.random.default_rng(seed)

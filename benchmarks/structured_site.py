@@ -32,14 +32,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.web.mime import DATA_TYPES
 
 _MARKS = (100, 300)

@@ -51,9 +51,9 @@ from sklearn.naive_bayes import MultinomialNB
 
 from runfiles import write
 from scrapy_focus import Crawl, Link, Outcome, memory_frontier
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.topic.relevance import LinearRelevance
 from wikispeedia_tables import Run, Tables, name_of, read
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import numpy as np
 from gensim.models import Word2Vec
 from sklearn.metrics import roc_auc_score
 
-from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.words import words_of
 from wikispeedia import Labels, Topic, Web, read_web, run
 

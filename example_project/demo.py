@@ -18,8 +18,8 @@ from rich.text import Text
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.ending import STATUS
 from scrapy_focus.engine.progress import duration
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 
 PROJECT = Path(__file__).parent
 BETWEEN = 3.0  # seconds between two lines that say how far a crawl is

@@ -20,9 +20,9 @@ from rich.table import Table
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.ending import STATUS
-from scrapy_focus.replay.importance_metrics import pagerank
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.replay.importance_metrics import pagerank
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 
 PROJECT = Path(__file__).parent
 sys.path.insert(0, str(PROJECT.parent / "benchmarks"))

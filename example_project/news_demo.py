@@ -23,10 +23,10 @@ from scrapy_focus.core.clock import FastClock
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.ending import STATUS
 from scrapy_focus.found.words import span
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,9 +1,6 @@
 """The public names of the package, and where they are: type checkers read it, and so does the package itself."""
 
 from scrapy_focus.addon import Addon as Addon
-from scrapy_focus.checks.drawn import check_drawn as check_drawn
-from scrapy_focus.checks.policy import check_policy as check_policy
-from scrapy_focus.checks.ranked import check_ranked as check_ranked
 from scrapy_focus.core.budget import Budget as Budget
 from scrapy_focus.core.budget import Rate as Rate
 from scrapy_focus.core.crawl import Crawl as Crawl
@@ -53,6 +50,9 @@ from scrapy_focus.goals.news import ReinforcingAgent as ReinforcingAgent
 from scrapy_focus.goals.structured import StructuredDataGoal as StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal as TopicGoal
 from scrapy_focus.jobs.job import Job as Job
+from scrapy_focus.lab.checks.drawn import check_drawn as check_drawn
+from scrapy_focus.lab.checks.policy import check_policy as check_policy
+from scrapy_focus.lab.checks.ranked import check_ranked as check_ranked
 from scrapy_focus.linkextractors import NewLinks as NewLinks
 from scrapy_focus.pipelines import RewardPipeline as RewardPipeline
 from scrapy_focus.policies.bases import Bandit as Bandit

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from scrapy_focus.recordings.importers.folder import MirrorSite
+from scrapy_focus.lab.recordings.importers.folder import MirrorSite
 from scrapy_focus.web import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-OURS = ("scrapy_focus/compare/plots.py",)  # read pictures that were just drawn, and nothing that came from outside
+OURS = ("scrapy_focus/lab/compare/plots.py",)  # read pictures that were just drawn, and nothing that came from outside
 METHODS = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 LONG = 1 << 17  # characters: what takes time that grows with the square of them takes minutes
 PIECES = [
@@ -77,7 +77,7 @@ def test_all_expressions_are_found() -> None:
     """Those that are known by name are among them, so that the tests below say something."""
     found = {name for name, _ in USES}
     assert {
-        "scrapy_focus/recordings/importers/folder.py:_BEGINS_PAGE-match",
+        "scrapy_focus/lab/recordings/importers/folder.py:_BEGINS_PAGE-match",
         "scrapy_focus/policies/branching/layout.py:_ID-sub",
         "scrapy_focus/web/html.py:_PLAIN-match",
         "scrapy_focus/spiders/arguments.py-sub",

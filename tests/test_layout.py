@@ -16,19 +16,16 @@ import scrapy_focus
 ROOT = Path(scrapy_focus.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 BELOW = [
-    "checks",
-    "compare",
     "core",
     "found",
     "frontiers",
     "goals",
     "jobs",
+    "lab",
     "learn",
     "policies",
-    "recordings",
-    "replay",
     "sheets",
-    "sites",
+    "topic",
     "web",
 ]
 

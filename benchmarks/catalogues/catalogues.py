@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.lab.sites.portal.portal import Page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ import numpy as np
 from linkweb.crawl import key_of, number_of
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
+from scrapy_focus.lab.replay.importance_metrics import PageLinks, pagerank
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.importance_metrics import PageLinks, pagerank
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.replay.importance_metrics import page_links
+from scrapy_focus.lab.replay.importance_metrics import page_links
 
 if TYPE_CHECKING:
     from typing import Self
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.replay.importance_metrics import PageLinks
+    from scrapy_focus.lab.replay.importance_metrics import PageLinks
 
     Ints = NDArray[np.int64]
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from manyhosts.markup import SETTINGS
 from manyhosts.web import TOPICS, MadeUpWeb
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import ProxyServer
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import ProxyServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

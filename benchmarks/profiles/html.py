@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from profiles.plan import STATIC, Section
 from profiles.style import draw
-from scrapy_focus.sites.portal.words import LANGUAGE_NAMES, LANGUAGES, N_NOUNS, NOUNS, SENTENCES, TERMS
+from scrapy_focus.lab.sites.portal.words import LANGUAGE_NAMES, LANGUAGES, N_NOUNS, NOUNS, SENTENCES, TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

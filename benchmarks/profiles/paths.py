@@ -13,7 +13,7 @@ import numpy as np
 
 from profiles.plan import FORM, STATIC, Plan, Section
 from profiles.tree import mixes
-from scrapy_focus.sites.portal.words import N_NOUNS, NOUNS, SLUGS
+from scrapy_focus.lab.sites.portal.words import N_NOUNS, NOUNS, SLUGS
 from scrapy_focus.web.mime import FILE_TYPES
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 
 from profiles.style import KINDS, SectionStyle, Style
 from profiles.tree import Tree, draws, grow, mix, uniform
-from scrapy_focus.sites.portal.words import LANGUAGES
+from scrapy_focus.lab.sites.portal.words import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

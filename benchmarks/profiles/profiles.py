@@ -25,8 +25,8 @@ from profiles.html import Pages
 from profiles.paths import Paths
 from profiles.plan import STATIC, Plan
 from profiles.style import EXTENSIONS, style_of
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.portal.words import LANGUAGES
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.portal.words import LANGUAGES
 from scrapy_focus.web.mime import FILE_TYPES
 
 if TYPE_CHECKING:

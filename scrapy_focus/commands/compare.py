@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from scrapy_focus.compare.comparison import Comparison
-    from scrapy_focus.compare.runs import Run
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.lab.compare.comparison import Comparison
+    from scrapy_focus.lab.compare.runs import Run
 
     Progress = Callable[[Run, int, int], object]
 
@@ -99,11 +99,11 @@ class CompareCommand(FocusCommand):
         read_numbers(opts, "budget", "concurrency", "jobs")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
-        from scrapy_focus.compare.comparison import check_metric, compare
-        from scrapy_focus.compare.folder import check_folder, write
-        from scrapy_focus.compare.plots import require_matplotlib
-        from scrapy_focus.replay.importance import HOT, KNOWN_METRICS
-        from scrapy_focus.replay.metrics import METRICS
+        from scrapy_focus.lab.compare.comparison import check_metric, compare
+        from scrapy_focus.lab.compare.folder import check_folder, write
+        from scrapy_focus.lab.compare.plots import require_matplotlib
+        from scrapy_focus.lab.replay.importance import HOT, KNOWN_METRICS
+        from scrapy_focus.lab.replay.metrics import METRICS
 
         judged = opts.importance is not None
         metrics = opts.metric or list(_IMPORTANCE_METRICS if judged else ("requests_90",))
@@ -136,8 +136,8 @@ def show(comparison: Comparison, metrics: list[str]) -> None:
     """Print a table, what it says in words, and what is to be known before believing it."""
     from rich.text import Text
 
-    from scrapy_focus.compare.tables import terminal_table
-    from scrapy_focus.compare.words import headline, warnings_of
+    from scrapy_focus.lab.compare.tables import terminal_table
+    from scrapy_focus.lab.compare.words import headline, warnings_of
 
     console = make_console()
     console.print(terminal_table(comparison, metrics))
@@ -216,8 +216,8 @@ def _progress(metric: str) -> AbstractContextManager[Progress]:
 
 
 def _said(run: Run, metric: str) -> str:
-    from scrapy_focus.compare.words import number
-    from scrapy_focus.replay.importance import KNOWN_METRICS
+    from scrapy_focus.lab.compare.words import number
+    from scrapy_focus.lab.replay.importance import KNOWN_METRICS
 
     value = "failed" if run.error else f"{metric} {number(run.metrics[metric], KNOWN_METRICS[metric].unit)}"
     return one_line(f"{run.site}, {run.policy}, seed {run.seed}: {value}")

@@ -13,7 +13,7 @@ from scrapy_focus.core.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_focus.learn.expansion import Expansion, Judged
+    from scrapy_focus.topic.expansion import Expansion, Judged
 
 _REJECTED = 5
 _COMMON = 8
@@ -65,8 +65,8 @@ class KeywordsCommand(FocusCommand):
 
 
 def _expand(opts: argparse.Namespace) -> None:
-    from scrapy_focus.learn.examples import read_texts
-    from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, telling, train_vectors
+    from scrapy_focus.topic.examples import read_texts
+    from scrapy_focus.topic.expansion import expand, load_vectors, read_keywords, telling, train_vectors
 
     if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
         raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")

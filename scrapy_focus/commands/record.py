@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
-    from scrapy_focus.recordings.format import Completeness
-    from scrapy_focus.recordings.importers.base import Importer
-    from scrapy_focus.recordings.writer import SiteWriter
+    from scrapy_focus.lab.recordings.format import Completeness
+    from scrapy_focus.lab.recordings.importers.base import Importer
+    from scrapy_focus.lab.recordings.writer import SiteWriter
 
 # Importers that have an option of their own.
 _IMPORTERS = {
-    "folder": "scrapy_focus.recordings.importers.folder.FolderImporter",
-    "warc": "scrapy_focus.recordings.importers.warc.WarcImporter",
-    "httpcache": "scrapy_focus.recordings.importers.httpcache.HttpCacheImporter",
-    "portal": "scrapy_focus.recordings.importers.portal.PortalImporter",
+    "folder": "scrapy_focus.lab.recordings.importers.folder.FolderImporter",
+    "warc": "scrapy_focus.lab.recordings.importers.warc.WarcImporter",
+    "httpcache": "scrapy_focus.lab.recordings.importers.httpcache.HttpCacheImporter",
+    "portal": "scrapy_focus.lab.recordings.importers.portal.PortalImporter",
 }
 _SILENT = "no response"
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware")  # loggers
@@ -169,11 +169,11 @@ class RecordCommand(FocusCommand):
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         path = Path(args[0])
         if opts.info:
-            from scrapy_focus.recordings.summary import describe
+            from scrapy_focus.lab.recordings.summary import describe
 
             say(*describe(path).split("\n"))
         if opts.verify:
-            from scrapy_focus.recordings.checksums import verify
+            from scrapy_focus.lab.recordings.checksums import verify
 
             say(f"{path}: {verify(path)}")
         if opts.info or opts.verify:
@@ -217,8 +217,8 @@ class RecordCommand(FocusCommand):
             )
 
     def _record_live(self, path: Path, opts: argparse.Namespace) -> int:
-        from scrapy_focus.recordings.format import roots_of
-        from scrapy_focus.recordings.writer import SiteWriter
+        from scrapy_focus.lab.recordings.format import roots_of
+        from scrapy_focus.lab.recordings.writer import SiteWriter
 
         known = path.exists()
         roots = opts.roots or roots_of(path)
@@ -292,7 +292,7 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
     """Record what an importer knows."""
     from rich.console import Console
 
-    from scrapy_focus.recordings.importers.base import record
+    from scrapy_focus.lab.recordings.importers.base import record
 
     try:
         importer: Importer = make(source.option, source.path, *source.sources)
@@ -302,7 +302,7 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
         raise UsageError(
             f"{source.option} makes a {type(importer).__name__}, which is no importer, as it has no "
             f"{' and no '.join(lacking)}; "
-            "name a subclass of scrapy_focus.recordings.importers.base.Archive, or a class with the members of "
+            "name a subclass of scrapy_focus.lab.recordings.importers.base.Archive, or a class with the members of "
             "Importer",
             print_help=False,
         )
@@ -320,7 +320,7 @@ def _check_source(path: Path, source: str) -> None:
     """Raise ``UsageError`` if a file holds a recording of another source: nothing would be read of this one."""
     if not path.exists():
         return
-    from scrapy_focus.recordings.format import source_of
+    from scrapy_focus.lab.recordings.format import source_of
 
     held = source_of(path)
     pairs = list(zip_longest(held.split(), source.split(), fillvalue=""))
@@ -349,7 +349,7 @@ def _is_root(url: str) -> bool:
 
 def _advice(path: Path) -> list[str]:
     """Say what to do next, or that the root seems to be wrong."""
-    from scrapy_focus.recordings.roots import doubt_of
+    from scrapy_focus.lab.recordings.roots import doubt_of
 
     doubt = doubt_of(path)
     is_wrong = doubt is not None and bool(doubt.root)
@@ -361,7 +361,7 @@ def _advice(path: Path) -> list[str]:
 
 def _only_roots(path: Path) -> str:
     """Say why a recording is so small."""
-    from scrapy_focus.recordings.summary import explain_roots
+    from scrapy_focus.lab.recordings.summary import explain_roots
 
     return f"There is no link to go on with: {explain_roots(path)}. Start at another URL, into another file."
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.learn.examples import Examples
-    from scrapy_focus.learn.expansion import Vectors
-    from scrapy_focus.learn.relevance import LinearRelevance
-    from scrapy_focus.learn.validation import Fit, Validation
+    from scrapy_focus.topic.examples import Examples
+    from scrapy_focus.topic.expansion import Vectors
+    from scrapy_focus.topic.relevance import LinearRelevance
+    from scrapy_focus.topic.validation import Fit, Validation
 
 _FOLDS = 5
 _WORDS = 15  # of each class
@@ -84,10 +84,10 @@ class TrainCommand(FocusCommand):
 
 
 def _train(opts: argparse.Namespace) -> None:
-    from scrapy_focus.learn.examples import read_examples
-    from scrapy_focus.learn.expansion import load_vectors
-    from scrapy_focus.learn.relevance import LinearRelevance
-    from scrapy_focus.learn.validation import cross_validate
+    from scrapy_focus.topic.examples import read_examples
+    from scrapy_focus.topic.expansion import load_vectors
+    from scrapy_focus.topic.relevance import LinearRelevance
+    from scrapy_focus.topic.validation import cross_validate
 
     out = Path(opts.out)
     try_out(out)
@@ -143,7 +143,7 @@ def _share(given: str | None) -> float | None:
 
 
 def _neural(opts: argparse.Namespace, vectors: Vectors | None) -> Fit:
-    from scrapy_focus.learn.neural import NeuralRelevance
+    from scrapy_focus.topic.neural import NeuralRelevance
 
     model = NeuralRelevance(epochs=opts.epochs or 25)
     return lambda texts, labels: model.fit(texts, labels, vectors=vectors)
@@ -152,7 +152,7 @@ def _neural(opts: argparse.Namespace, vectors: Vectors | None) -> Fit:
 def _show(validation: Validation, counts: Sequence[int]) -> None:
     from rich.table import Table
 
-    from scrapy_focus.learn.validation import CLASSES, MEASURES
+    from scrapy_focus.topic.validation import CLASSES, MEASURES
 
     folds = len(validation.measures)
     table = Table(title=f"cross-validation, mean ± standard deviation over {folds} folds", title_justify="left")
@@ -170,8 +170,8 @@ def _show_expected(validation: Validation, labels: Sequence[bool], frequency: fl
     import numpy as np
     from rich.table import Table
 
-    from scrapy_focus.learn.relevance import log_odds
-    from scrapy_focus.learn.validation import expected
+    from scrapy_focus.topic.relevance import log_odds
+    from scrapy_focus.topic.validation import expected
 
     true = np.asarray(labels, bool)
     odds = np.array([log_odds(min(max(score, 1e-12), 1 - 1e-12)) for score in validation.scores.tolist()])

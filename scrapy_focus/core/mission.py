@@ -28,7 +28,7 @@ Unit = Literal["requests", "bytes", "seconds"]
 
 
 class Topic(Protocol):
-    """A model of a topic; :class:`~scrapy_focus.learn.relevance.LinearRelevance` is one."""
+    """A model of a topic; :class:`~scrapy_focus.topic.relevance.LinearRelevance` is one."""
 
     @property
     def digest(self) -> str:

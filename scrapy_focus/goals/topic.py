@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.mission import learning
-from scrapy_focus.learn.repeated import Repeated
+from scrapy_focus.topic.repeated import Repeated
 from scrapy_focus.web.html import html_blocks
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class TopicGoal:
     """An outcome is worth 1 if it is a page on the topic, as a model that was trained on examples sees it.
 
     What a model reads is the title and the visible text, without blocks that repeat on the host, such as menus
-    (:class:`~scrapy_focus.learn.repeated.Repeated`). Failures, and what is no HTML, are worth nothing. A model that
+    (:class:`~scrapy_focus.topic.repeated.Repeated`). Failures, and what is no HTML, are worth nothing. A model that
     learns from the crawl (:class:`~scrapy_focus.core.mission.LearningTopic`) sees each page before it judges it; what
     it learned is kept in the ``JOBDIR``, and a kill loses one checkpoint of that at most.
 
@@ -32,7 +32,7 @@ class TopicGoal:
     ----------
     relevance
         The model, or the file that ``scrapy focus-train`` wrote; or, as a dict, what there is to go by: see
-        :func:`~scrapy_focus.learn.models.relevance_of`.
+        :func:`~scrapy_focus.topic.models.relevance_of`.
     threshold
         Pages of at least this probability are on the topic.
     """
@@ -42,7 +42,7 @@ class TopicGoal:
     noun = "pages"
 
     def __init__(self, relevance: Topic | str | PathLike[str] | Mapping[str, Any], *, threshold: float = 0.5) -> None:
-        from scrapy_focus.learn.models import relevance_of
+        from scrapy_focus.topic.models import relevance_of
 
         if not 0 < threshold <= 1:
             raise ConfigError(f"threshold is {threshold!r}; it takes a probability above 0, up to 1")

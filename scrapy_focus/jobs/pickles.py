@@ -52,7 +52,24 @@ _HARMLESS = {
     "uuid": ("SafeUUID", "UUID"),
 }  # fmt: skip
 #: Classes of these may be named: what policies are made of, none of which opens a file or a connection.
-_OURS = ("scrapy_focus.core.types", "scrapy_focus.learn", "scrapy_focus.policies")
+_OURS = ("scrapy_focus.core.types", "scrapy_focus.learn", "scrapy_focus.policies", "scrapy_focus.topic")
+#: Where modules are now that stored jobs name otherwise.
+_MOVED = {
+    "scrapy_focus.learn.bayes": "scrapy_focus.policies.hostbandit.bayes",
+    "scrapy_focus.learn.logistic": "scrapy_focus.policies.branching.logistic",
+    "scrapy_focus.learn.qnet": "scrapy_focus.policies.treeq.qnet",
+    "scrapy_focus.learn.states": "scrapy_focus.policies.foragers.states",
+    "scrapy_focus.learn.td": "scrapy_focus.policies.foragers.td",
+    "scrapy_focus.learn.tournament": "scrapy_focus.policies.hostbandit.tournament",
+    "scrapy_focus.learn.tree": "scrapy_focus.policies.treeq.tree",
+    **{
+        f"scrapy_focus.learn.{name}": f"scrapy_focus.topic.{name}"
+        for name in (
+            "adaptive", "background", "drift", "examples", "expansion", "frequency", "keywords", "models", "nearby",
+            "neural", "relevance", "repeated", "rounds", "shifted", "validation",
+        )
+    },
+}  # fmt: skip
 _GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 _ENDS = {"pos": 624, "buffer_pos": 4}  # of places in the state of a generator, which NumPy does not check
 _LONGEST = 10_000  # characters of the description of a data type
@@ -129,6 +146,7 @@ class Classes:
         ImportError, AttributeError
             If it is not there.
         """
+        module = _MOVED.get(module, module)
         if name in _HARMLESS.get(module, ()):
             return _resolve(module, name)
         if module == __name__ and name in _MAKERS:

@@ -9,9 +9,9 @@ import numpy as np
 from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
-from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import LinkReader, checked
+from scrapy_focus.topic.models import relevance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

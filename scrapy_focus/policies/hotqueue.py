@@ -17,9 +17,9 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.treeq.features import LinkReader, checked
+from scrapy_focus.topic.models import relevance_of
 from scrapy_focus.web.html import title_and_text
 from scrapy_focus.web.words import words_of
 

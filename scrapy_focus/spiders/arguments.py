@@ -20,7 +20,7 @@ from scrapy_focus.found.files import FILES, MANIFEST
 from scrapy_focus.found.listed import SKIPPED
 from scrapy_focus.found.news import NEWS
 from scrapy_focus.found.pages import PAGES
-from scrapy_focus.learn.expansion import read_keywords
+from scrapy_focus.topic.expansion import read_keywords
 from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:

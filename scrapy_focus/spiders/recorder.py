@@ -19,7 +19,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
-from scrapy_focus.recordings.writer import Answer
+from scrapy_focus.lab.recordings.writer import Answer
 from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_of
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.http import Headers, Response
     from twisted.python.failure import Failure
 
-    from scrapy_focus.recordings.writer import Rendering, SiteWriter
+    from scrapy_focus.lab.recordings.writer import Rendering, SiteWriter
 
 logger = printable_logger(__name__)
 

@@ -17,7 +17,7 @@ from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.browser.store import KEPT, Key
 from scrapy_focus.engine.browser.visit import INIT, Visit
 from scrapy_focus.engine.marks import RENDERED
-from scrapy_focus.recordings.writer import Asset, Rendering
+from scrapy_focus.lab.recordings.writer import Asset, Rendering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,9 +22,6 @@ from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.examples import Given, read_given
-from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.models import load_relevance, made_of
 from scrapy_focus.spiders.arguments import (
     budget_of,
     caps_of,
@@ -41,6 +38,9 @@ from scrapy_focus.spiders.middlewares import add_headers, redirect_of, refresh_o
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
+from scrapy_focus.topic.examples import Given, read_given
+from scrapy_focus.topic.keywords import KeywordRelevance
+from scrapy_focus.topic.models import load_relevance, made_of
 from scrapy_focus.web.html import link_text, page_blocks
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
@@ -65,7 +65,7 @@ class TopicSpider(FollowingSpider):
     """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
 
     What is on the topic, examples say, or keywords, or both: a model is made of them that learns from the pages of the
-    crawl, see :func:`~scrapy_focus.learn.models.made_of`. Or a model says so that was trained before, and
+    crawl, see :func:`~scrapy_focus.topic.models.made_of`. Or a model says so that was trained before, and
     learns no more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
 
     Arguments

@@ -9,8 +9,8 @@ import pytest
 
 import cluster_harvest
 from scrapy_focus.core.outstanding import most_out
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.leases import Leases
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.leases import Leases
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ import pytest
 
 import foragers
 import news
-from scrapy_focus.replay.foraging import births_of
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.news.plan import BEGIN, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.lab.replay.foraging import births_of
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.news.plan import BEGIN, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ from linkweb.crawl import WebCrawl, crawl_web, key_of, number_of
 from linkweb.web import LinkWeb
 from scrapy_focus import FilesGoal, Placement, State
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.importance_metrics import backlinks, pagerank
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.bases import Ordering
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.importance_metrics import backlinks, pagerank
-from scrapy_focus.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import news
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.sites.news.plan import HOUR, Manner
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.sites.news.plan import HOUR, Manner
 
 if TYPE_CHECKING:
     from pathlib import Path

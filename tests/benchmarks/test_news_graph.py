@@ -12,9 +12,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import news_graph
-from scrapy_focus.sites.news.html import _WORDS
-from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner, Plan
-from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.html import _WORDS
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, Manner, Plan
+from scrapy_focus.lab.sites.news.site import NewsSite
 
 SMALL = {"sections": 6, "topics": 30, "archive": 300, "far": True}
 

@@ -10,8 +10,8 @@ import pytest
 from linkweb.crawl import crawl_web
 from linkweb.others import Heritrix, Nutch, SolvedAnew
 from linkweb.web import LinkWeb
+from scrapy_focus.lab.replay.importance_metrics import crawl_and_stop, pagerank
 from scrapy_focus.policies.importance import Importance
-from scrapy_focus.replay.importance_metrics import crawl_and_stop, pagerank
 
 if TYPE_CHECKING:
     from collections.abc import Callable

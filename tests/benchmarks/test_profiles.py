@@ -13,7 +13,7 @@ import pytest
 from lxml import html
 
 from profiles.profiles import PROFILES, TARGET_MIMES, ProfileSite, SiteProfile
-from scrapy_focus.sites.portal.portal import HTML, Page
+from scrapy_focus.lab.sites.portal.portal import HTML, Page
 from scrapy_focus.web.mime import DATA_TYPES
 
 HOST = "http://site.example"

@@ -10,7 +10,7 @@ import pytest
 
 import structured_site
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.recordings.importers.folder import FolderSite, record_site
+from scrapy_focus.lab.recordings.importers.folder import FolderSite, record_site
 from structured_site import Site, live, measure, simulated, table, until
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from parsel import Selector
 
 from manyhosts.web import TOPICS, MadeUpWeb, WebPage
 from scrapy_focus.core.types import Link
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.html import PlaceReader, html_text, page_links
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

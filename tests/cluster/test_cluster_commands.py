@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from scrapy_focus import Budget, Crawl
-from scrapy_focus.checks.policy import _Site
 from scrapy_focus.cluster.leader import Leader
 from scrapy_focus.cluster.messages import Exchange, Hello
 from scrapy_focus.commands.status import StatusCommand, show_cluster
 from scrapy_focus.commands.stop import StopCommand, _chosen
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.orderings import BreadthFirst
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.comparison import Comparison
-from scrapy_focus.compare.runs import Conditions, Curve, Run, SiteFacts
-from scrapy_focus.compare.specs import PolicySpec
-from scrapy_focus.recordings.format import Completeness
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.harvest import Exhaustive
-from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.compare.comparison import Comparison
+from scrapy_focus.lab.compare.runs import Conditions, Curve, Run, SiteFacts
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.format import Completeness
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.harvest import Exhaustive
+from scrapy_focus.lab.replay.metrics import METRICS
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

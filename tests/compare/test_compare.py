@@ -23,18 +23,18 @@ import pytest
 from compared import USER_MODULE, comparison, record
 
 from scrapy_focus import ConfigError, FilesGoal
-from scrapy_focus.compare import runs
-from scrapy_focus.compare.comparison import Comparison, compare
-from scrapy_focus.compare.folder import write
-from scrapy_focus.compare.runs import read_latency
-from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
-from scrapy_focus.compare.tables import terminal_table
-from scrapy_focus.compare.words import cell_text, headline, number, value_text, warnings_of
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.lab.compare import runs
+from scrapy_focus.lab.compare.comparison import Comparison, compare
+from scrapy_focus.lab.compare.folder import write
+from scrapy_focus.lab.compare.runs import read_latency
+from scrapy_focus.lab.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.lab.compare.tables import terminal_table
+from scrapy_focus.lab.compare.words import cell_text, headline, number, value_text, warnings_of
+from scrapy_focus.lab.replay.metrics import METRICS, summary
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.replay.metrics import METRICS, summary
-from scrapy_focus.replay.simulate import simulate
 from tests.made import HANG
 
 inf, nan = math.inf, math.nan
@@ -337,7 +337,7 @@ def test_a_damaged_recording_fails_alone(sites: list[Path], tmp_path: Path) -> N
 SCRIPT = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from scrapy_focus.compare.comparison import compare
+from scrapy_focus.lab.compare.comparison import compare
 
 def progress(run, done, planned):
     print("done", run.policy, flush=True)

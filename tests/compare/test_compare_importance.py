@@ -13,23 +13,28 @@ import pytest
 from compared import USER_MODULE, comparison, record
 
 from scrapy_focus import ConfigError, FilesGoal
-from scrapy_focus.compare import plots
-from scrapy_focus.compare.comparison import compare
-from scrapy_focus.compare.folder import write
-from scrapy_focus.compare.tables import terminal_table
-from scrapy_focus.compare.words import headline, value_text, warnings_of
+from scrapy_focus.lab.compare import plots
+from scrapy_focus.lab.compare.comparison import compare
+from scrapy_focus.lab.compare.folder import write
+from scrapy_focus.lab.compare.tables import terminal_table
+from scrapy_focus.lab.compare.words import headline, value_text, warnings_of
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, ImportanceFacts, Measure
+from scrapy_focus.lab.replay.importance_metrics import (
+    crawl_and_stop,
+    crawl_and_stop_with_threshold,
+    page_order,
+    pagerank,
+)
+from scrapy_focus.lab.replay.metrics import METRICS, summary
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import Random
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.importance import IMPORTANCE_METRICS, ImportanceFacts, Measure
-from scrapy_focus.replay.importance_metrics import crawl_and_stop, crawl_and_stop_with_threshold, page_order, pagerank
-from scrapy_focus.replay.metrics import METRICS, summary
-from scrapy_focus.replay.simulate import simulate
 from tests.pages import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.lab.compare.comparison import Comparison
 
 FACTS = ImportanceFacts(n_pages=200, n_hot=4, threshold=3.5)
 

@@ -13,16 +13,16 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.page import page
-from scrapy_focus.compare.repeat import Repeat
-from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
-from scrapy_focus.compare.words import goal_text, policy_text
-from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.lab.compare.page import page
+from scrapy_focus.lab.compare.repeat import Repeat
+from scrapy_focus.lab.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.lab.compare.words import goal_text, policy_text
+from scrapy_focus.lab.replay.metrics import METRICS
 from scrapy_focus.web.wanted import parse_types
 from tests.pages import Reader
 
 if TYPE_CHECKING:
-    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.lab.compare.comparison import Comparison
 
 REPEAT = Repeat(
     made=datetime(2026, 3, 4, tzinfo=UTC), command="scrapy focus-compare 'a b.sqlite'", versions={"scrapy_focus": "1.2"}

@@ -14,13 +14,13 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import ConfigError
-from scrapy_focus.compare import plots
-from scrapy_focus.compare.folder import write
+from scrapy_focus.lab.compare import plots
+from scrapy_focus.lab.compare.folder import write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.lab.compare.comparison import Comparison
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -71,7 +71,7 @@ def test_what_is_wasted_from_the_start_is_a_vertical_line(made: Comparison) -> N
     """A policy that wastes nothing is drawn from the bottom to the top at 0."""
     from dataclasses import replace
 
-    from scrapy_focus.compare.runs import Curve
+    from scrapy_focus.lab.compare.runs import Curve
 
     x = np.array([0.0, 50.0, 100.0])
     curve = Curve(requests=x, found=x, waste=np.zeros(3), volume=x)
@@ -160,7 +160,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_matplotlib_is_imported_when_something_is_drawn(tmp_path: Path, made: Comparison) -> None:
     """Comparing and writing without plots imports no matplotlib; drawing leaves pyplot and the settings alone."""
-    imports = "import sys; from scrapy_focus.compare import comparison, folder, page, plots"
+    imports = "import sys; from scrapy_focus.lab.compare import comparison, folder, page, plots"
     code = f"{imports}; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     import matplotlib as mpl

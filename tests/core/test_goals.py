@@ -10,8 +10,8 @@ import pytest
 
 from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, Placement, memory_frontier
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.keywords import KeywordRelevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from tests.learn.topics import examples, pages
 from tests.made import PDF, failure, link, page
 

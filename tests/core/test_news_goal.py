@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, NewsGoal, memory_frontier
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.web.documents import Document
 from tests.made import Clock, EachAgain, link
 from tests.made import page as outcome_of

@@ -12,8 +12,8 @@ import pytest
 
 from scrapy_focus import ConfigError, NewsGoal, ReinforcingAgent
 from scrapy_focus.goals import news
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
 from tests.made import page as outcome_of
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC).timestamp()

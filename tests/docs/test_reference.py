@@ -24,9 +24,9 @@ from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.pipelines import FIELDS
 from scrapy_focus.web.apis.answers import Reason as Unread
 from scrapy_focus.web.told import Reason

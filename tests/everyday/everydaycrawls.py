@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_focus.sites.server import SiteServer
+    from scrapy_focus.lab.sites.server import SiteServer
 
 #: What a test has no time for: the delay between two requests, and a second try.
 FAST = ("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0")

@@ -1,7 +1,7 @@
 """Sites of the kinds that people crawl: a data portal, a blog, a ministry with scripts, walls, and broken servers.
 
 Each answers as such sites do, and knows what can be found on it. They are served by
-:class:`~scrapy_focus.sites.server.SiteServer`, whose log has every request.
+:class:`~scrapy_focus.lab.sites.server.SiteServer`, whose log has every request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.lab.sites.portal.portal import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ import pytest
 from everydaycrawls import check_page, gets, manifest, rows, run
 from everydaysites import Blog
 
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

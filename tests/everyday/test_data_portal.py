@@ -10,7 +10,7 @@ import pytest
 from everydaycrawls import IN_TURN, check_page, gets, manifest, rows, run
 from everydaysites import DataPortal
 
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

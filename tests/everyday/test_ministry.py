@@ -9,7 +9,7 @@ import pytest
 from everydaycrawls import CHROMIUM, check_page, manifest, run
 from everydaysites import Ministry
 
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from everydaycrawls import gets
 from everydaysites import DataPortal
 from forked import Forked
 
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 from tests.made import HANG
 
 if TYPE_CHECKING:

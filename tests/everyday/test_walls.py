@@ -8,7 +8,7 @@ import pytest
 from everydaycrawls import manifest, run
 from everydaysites import DataPortal, Walled, basic_wall, forbidding, guard, login_wall, unavailable
 
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,13 +22,13 @@ from hypothesis import settings
 from hypothesis.stateful import rule
 
 from scrapy_focus import Placement
-from scrapy_focus.checks.drawn import WIDTH
-from scrapy_focus.checks.ledger import link
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.frontiers.drawn import chunks
 from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.frontiers.sqlite.index import Index
+from scrapy_focus.lab.checks.drawn import WIDTH
+from scrapy_focus.lab.checks.ledger import link
 from tests.frontiers.test_machine import StoredDrawnStates, StoredRankedStates, StoredStates
 from tests.made import HANG
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scrapy_focus import Placement, memory_frontier
-from scrapy_focus.checks.drawn import WIDTH, DrawnMachine
-from scrapy_focus.checks.ledger import HOSTS, Model
-from scrapy_focus.checks.ranked import RankedMachine
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.frontiers import hosts, keys, ledger, runs, sleepers
 from scrapy_focus.frontiers.drawn import chunks, pool
 from scrapy_focus.frontiers.ranked import queue
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
+from scrapy_focus.lab.checks.drawn import WIDTH, DrawnMachine
+from scrapy_focus.lab.checks.ledger import HOSTS, Model
+from scrapy_focus.lab.checks.ranked import RankedMachine
 
 KEYS = st.integers(0, 40)
 BUSY = st.sets(st.sampled_from([*HOSTS, "unknown"]))

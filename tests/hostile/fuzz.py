@@ -147,8 +147,8 @@ def entities(data: bytes) -> None:
 
 def recorded(data: bytes) -> None:
     """A response as recordings read it."""
-    from scrapy_focus.recordings.html import decompress, is_page, mime_of, read_page, redirect_of
-    from scrapy_focus.recordings.importers.base import identity, merge_headers
+    from scrapy_focus.lab.recordings.html import decompress, is_page, mime_of, read_page, redirect_of
+    from scrapy_focus.lab.recordings.importers.base import identity, merge_headers
 
     headers, body = message(data)
     merge_headers(headers.items())
@@ -169,7 +169,7 @@ def _scratch() -> Path:
 def warc(data: bytes) -> None:
     """A web archive, whose responses are read, too."""
     from scrapy_focus.core.errors import RecordingError
-    from scrapy_focus.recordings.importers.warc import WarcImporter
+    from scrapy_focus.lab.recordings.importers.warc import WarcImporter
 
     path = _scratch() / "archive.warc"
     path.write_bytes(data)
@@ -183,7 +183,7 @@ def cached(data: bytes) -> None:
     import dbm.dumb
 
     from scrapy_focus.core.errors import RecordingError
-    from scrapy_focus.recordings.importers.httpcache import HttpCacheImporter
+    from scrapy_focus.lab.recordings.importers.httpcache import HttpCacheImporter
 
     meta, _, rest = data.partition(b"\r\n\r\n")
     headers, _, body = rest.partition(b"\r\n\r\n")
@@ -201,8 +201,8 @@ def cached(data: bytes) -> None:
 
 def identity_of(answer: Any) -> None:
     """What a recording goes by, of an answer that an importer found."""
-    from scrapy_focus.recordings.html import mime_of, redirect_of
-    from scrapy_focus.recordings.importers.base import identity
+    from scrapy_focus.lab.recordings.html import mime_of, redirect_of
+    from scrapy_focus.lab.recordings.importers.base import identity
 
     identity(answer.url)
     identity(redirect_of(answer.url, answer.status, answer.headers) or _URL)
@@ -311,8 +311,8 @@ def _datasets() -> Any:
 
 @cache
 def _topic() -> Any:
-    from scrapy_focus.learn.keywords import KeywordRelevance
     from scrapy_focus.spiders.topic import TopicSpider
+    from scrapy_focus.topic.keywords import KeywordRelevance
 
     spider = TopicSpider(seeds="http://host.test/", keywords="bees,honey", out=tempfile.mkdtemp() + "/out.jsonl")
     spider.relevance = KeywordRelevance(["bees", "honey"])
@@ -362,10 +362,10 @@ def url(data: bytes) -> None:
     from w3lib.url import safe_url_string
 
     from scrapy_focus.core.errors import RecordingError
+    from scrapy_focus.lab.recordings.html import _spell, first_pages
+    from scrapy_focus.lab.recordings.importers.base import identity
     from scrapy_focus.policies.branching.features import feature, path_of, shape_of
     from scrapy_focus.policies.treeq.features import bucket, url_pattern, url_words
-    from scrapy_focus.recordings.html import _spell, first_pages
-    from scrapy_focus.recordings.importers.base import identity
     from scrapy_focus.web.addresses import literal, network_of
     from scrapy_focus.web.domains import domain_of
     from scrapy_focus.web.mime import effective_mime, extension
@@ -748,7 +748,7 @@ class Fuzzer:
 
     def warm(self) -> None:
         """Let everything be imported and made that is so once."""
-        from scrapy_focus.recordings import html as recording
+        from scrapy_focus.lab.recordings import html as recording
 
         recording.LARGEST = 1 << 20  # it reads 64 MiB; here that would count as slow
         for parse in PARSERS.values():

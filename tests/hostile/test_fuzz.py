@@ -14,7 +14,7 @@ def seeds() -> list[bytes]:
 @pytest.mark.parametrize("name", fuzz.PARSERS)
 def test_no_parser_raises(name: str, seeds: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the hostile sites say, what reads it comes to an end without an exception."""
-    monkeypatch.setattr("scrapy_focus.recordings.html.LARGEST", 1 << 20)
+    monkeypatch.setattr("scrapy_focus.lab.recordings.html.LARGEST", 1 << 20)
     for data in seeds:
         fuzz.PARSERS[name](data)
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import sklearn
 
 from scrapy_focus import Budget, Crawl, HostBandit, HotQueue, Importance, Policy, Revisits
-from scrapy_focus.checks.policy import _Site
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.foragers import Foragers
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random

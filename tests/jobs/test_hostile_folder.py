@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, FocusError, Policy, ResumeError, StorageError
-from scrapy_focus.checks.policy import _Site
 from scrapy_focus.jobs.checksums import summed
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.doctor.cures import repair_job
 from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.jobs.journal import HEAD, Journal, journals_in, read_journal, whole_behind
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
 

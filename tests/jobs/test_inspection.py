@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, Policy, PolicyTable, ResumeError, StorageError
-from scrapy_focus.checks.policy import _Site
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.doctor.cures import repair_job
 from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.jobs.journal import Journal, read_journal
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath

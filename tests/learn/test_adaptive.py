@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.adaptive import AdaptiveRelevance
-from scrapy_focus.learn.keywords import KeywordRelevance
+from scrapy_focus.topic.adaptive import AdaptiveRelevance
+from scrapy_focus.topic.keywords import KeywordRelevance
 from tests.learn.topics import pages
 
 KEYWORDS = ("wine", "grape", "vineyard")

@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.bayes import HashedBayes
 from scrapy_focus.learn.hashed import HashedLogistic
+from scrapy_focus.policies.hostbandit.bayes import HashedBayes
 
 
 def row(*features: int) -> np.ndarray:

@@ -12,14 +12,14 @@ import pytest
 
 from profiles.profiles import PROFILES, TARGET_MIMES, ProfileSite
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.branching import coverage as module
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 from scrapy_focus.policies.branching.coverage import Coverage, Signs, expected, known
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:
     from pathlib import Path

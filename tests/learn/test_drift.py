@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.background import Bag
-from scrapy_focus.learn.drift import Drift, missed
+from scrapy_focus.topic.background import Bag
+from scrapy_focus.topic.drift import Drift, missed
 from tests.learn.topics import pages
 
 

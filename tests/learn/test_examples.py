@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.examples import read_examples, read_texts
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.learn.validation import cross_validate, measure
+from scrapy_focus.topic.examples import read_examples, read_texts
+from scrapy_focus.topic.relevance import LinearRelevance
+from scrapy_focus.topic.validation import cross_validate, measure
 from tests.learn.topics import examples
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 
 from scrapy_focus import ConfigError
 from scrapy_focus.learn.modelfile import read_model, write_model
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.relevance import LinearRelevance, log_odds
-from scrapy_focus.learn.validation import expected
+from scrapy_focus.topic.models import load_relevance
+from scrapy_focus.topic.relevance import LinearRelevance, log_odds
+from scrapy_focus.topic.validation import expected
 from tests.learn.topics import examples
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.frequency import ON, UNKNOWN, believed, mixture
+from scrapy_focus.topic.frequency import ON, UNKNOWN, believed, mixture
 
 
 def scores(share: float, *, n: int = 400, apart: float = 4.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

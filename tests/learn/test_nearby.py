@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.nearby import weights_nearby
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.models import load_relevance
+from scrapy_focus.topic.nearby import weights_nearby
+from scrapy_focus.topic.relevance import LinearRelevance
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 torch = pytest.importorskip("torch")
 
-from scrapy_focus.learn.models import load_relevance  # noqa: E402
-from scrapy_focus.learn.neural import NeuralRelevance  # noqa: E402
+from scrapy_focus.topic.models import load_relevance  # noqa: E402
+from scrapy_focus.topic.neural import NeuralRelevance  # noqa: E402
 
 SMALL = {"length": 40, "width": 16, "hidden": 16, "epochs": 40, "rate": 3e-3}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.qnet import DoubleDQN, QNetwork, Replay
+from scrapy_focus.policies.treeq.qnet import DoubleDQN, QNetwork, Replay
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -18,13 +18,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.models import load_relevance, relevance_of
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.models import load_relevance, relevance_of
+from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.words import words_of
 from tests.learn.topics import WORDS, examples, pages
 
 DIGEST = """
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from tests.learn.topics import examples
 print(LinearRelevance().fit(*examples(20, 20)).digest)
 """

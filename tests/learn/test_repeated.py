@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_focus.learn.examples import read_examples, read_texts
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.learn.repeated import Repeated
+from scrapy_focus.topic.examples import read_examples, read_texts
+from scrapy_focus.topic.relevance import LinearRelevance
+from scrapy_focus.topic.repeated import Repeated
 from scrapy_focus.web.html import html_blocks, html_text, page_blocks
 
 if TYPE_CHECKING:

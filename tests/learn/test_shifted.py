@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.adaptive import AdaptiveRelevance
-from scrapy_focus.learn.examples import Given
-from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.models import made_of
-from scrapy_focus.learn.shifted import ShiftedRelevance
+from scrapy_focus.topic.adaptive import AdaptiveRelevance
+from scrapy_focus.topic.examples import Given
+from scrapy_focus.topic.keywords import KeywordRelevance
+from scrapy_focus.topic.models import made_of
+from scrapy_focus.topic.shifted import ShiftedRelevance
 
 
 class Noisy:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus.jobs.pickles import Classes
-from scrapy_focus.learn.states import N_WORDS, TextStates
+from scrapy_focus.policies.foragers.states import N_WORDS, TextStates
 
 TOPICS = ("wine", "steel", "music", "court")
 

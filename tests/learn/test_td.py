@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus.jobs.pickles import Classes
-from scrapy_focus.learn.td import LARGEST, Td
+from scrapy_focus.policies.foragers.td import LARGEST, Td
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_focus.learn.tournament import Tournament
+from scrapy_focus.policies.hostbandit.tournament import Tournament
 
 SCORES = st.one_of(
     st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, math.inf]), st.floats(allow_nan=False, allow_infinity=False)

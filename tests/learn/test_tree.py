@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.tree import RegressionTree, Split
+from scrapy_focus.policies.treeq.tree import RegressionTree, Split
 
 RULES = ["chi2", "variance"]
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, ItemsGoal, Mission, memory_frontier
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.web.mime import DATA_TYPES
 from tests.made import failure, fetch, file, link, page
 from tests.policies.portal import recorded, share_found

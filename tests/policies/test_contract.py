@@ -11,7 +11,7 @@ import pytest
 
 import scrapy_focus.policies
 from scrapy_focus import FilesGoal, Mission, Policy, check_policy
-from scrapy_focus.checks.policy import _Site
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused

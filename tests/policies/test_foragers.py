@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, ReinforcingAgent, State, check_policy, memory_frontier
-from scrapy_focus.learn.td import Td
 from scrapy_focus.policies.foragers import Foragers
 from scrapy_focus.policies.foragers.forager import Forager
 from scrapy_focus.policies.foragers.pages import Pages
 from scrapy_focus.policies.foragers.rules import Rules
+from scrapy_focus.policies.foragers.td import Td
 from tests.made import Clock, failure, link, links
 from tests.made import page as came
 

@@ -8,7 +8,6 @@ import pytest
 from scrapy_focus import Crawl, Link, memory_frontier
 from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.learn.changes import DAY
-from scrapy_focus.learn.td import Td
 from scrapy_focus.policies.foragers import Foragers, slots
 from scrapy_focus.policies.foragers.forager import Forager
 from scrapy_focus.policies.foragers.links import LinkBook
@@ -16,6 +15,7 @@ from scrapy_focus.policies.foragers.pages import Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.foragers.slots import OpenLinks, Slots, best_first
+from scrapy_focus.policies.foragers.td import Td
 
 KEYS = 60
 

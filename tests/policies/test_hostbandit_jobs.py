@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import ConfigError, HostBandit, Job, Outcome, ResumeError
-from scrapy_focus.checks.policy import check_policy
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.lab.checks.policy import check_policy
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.hostbandit import ParentFirst
 from scrapy_focus.policies.hostbandit.scores import SCORES
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.topic.models import load_relevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from tests.made import links
 from tests.policies.manyhosts import ManyHosts, crawl_of, keys, steps
 

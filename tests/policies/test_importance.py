@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from scrapy_focus import ConfigError, Crawl, HotQueue, Importance, Job, Link, Mission, State, memory_frontier
-from scrapy_focus.checks.policy import check_policy
+from scrapy_focus.lab.checks.policy import check_policy
 from scrapy_focus.policies.importance import ORDERS, location
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import Clock, failure, fetch, link, links, page

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, Mission, memory_frontier
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.learn.modelfile import read_model, write_model
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.branching.saved import LEARNED
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import TARGET_MIMES
 from tests.made import failure, fetch, file, link, page
 from tests.policies.portal import recorded
 

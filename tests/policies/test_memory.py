@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Mission, memory_frontier
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.learn import classifier as classifiers
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused, _features
 from scrapy_focus.policies.tagpath import policy as tagpath
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import FIRST, PROBES, TARGETS, TagPath
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import TARGET_MIMES
 from tests.made import fetch, file, link, page
 from tests.policies.portal import recorded
 from tests.policies.test_tagpath import LIST, MAIN, NAV, article, dataset, started

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus import FilesGoal
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.policies.bases import Ordering
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from tests.made import HANG
 from tests.policies.test_contract import POLICIES
 from tests.policies.test_memory import small

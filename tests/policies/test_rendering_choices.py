@@ -13,13 +13,13 @@ from renderings import CSV, RENDERING, ROOT, SENT, Found, Oracle, Run, answer, c
 from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, Revisits, check_policy, memory_frontier
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.learn.modelfile import read_model
 from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS, BranchingArms
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.branching.renderings import Rendered
 from scrapy_focus.policies.branching.saved import LEARNED, read_learned
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import TARGET_MIMES
 from tests.policies.portal import recorded
 from tests.policies.test_learned import changed
 

@@ -14,8 +14,8 @@ from scipy.stats import chisquare
 
 from scrapy_focus import Budget, ConfigError, Crawl, FilesGoal, Job, Policy, State, check_policy, memory_frontier
 from scrapy_focus.core.crawl import PART
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.rounds import DAY, AtRandom, HubsInTurn, InTurn, Restarts
-from scrapy_focus.replay.simulate import simulate
 from tests.made import Clock, failure, links
 from tests.made import page as came
 from tests.replay.handmade import page, site_of

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, Mission, ResumeError, State, memory_frontier
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq.policy import TreeQ, worth
 from scrapy_focus.policies.treeq.rules import Rules
-from scrapy_focus.replay.simulate import simulate
 from tests.made import Clock, failure, fetch, link, links, page
 from tests.policies.portal import recorded
 

@@ -18,15 +18,15 @@ import pytest
 from recordings import HTML, ROOT, links, page, record, redirect
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.columns import key_of, open_columns, path_of, save_columns
-from scrapy_focus.recordings.format import RecordedSite, open_recording
-from scrapy_focus.recordings.loading import load
-from scrapy_focus.recordings.writer import Answer, Asset, Rendering, SiteWriter
+from scrapy_focus.lab.recordings.columns import key_of, open_columns, path_of, save_columns
+from scrapy_focus.lab.recordings.format import RecordedSite, open_recording
+from scrapy_focus.lab.recordings.loading import load
+from scrapy_focus.lab.recordings.writer import Answer, Asset, Rendering, SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.recordings.columns import Arrays
+    from scrapy_focus.lab.recordings.columns import Arrays
 
 N = 30
 
@@ -338,7 +338,7 @@ def test_nothing_can_be_written(path: Path, caplog: pytest.LogCaptureFixture) ->
 _FULL = """
 import resource, sys
 from pathlib import Path
-from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.format import RecordedSite
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
 print(len(RecordedSite(Path(sys.argv[1])).urls))
 """
@@ -357,7 +357,7 @@ def test_a_full_disk(path: Path) -> None:
 _OPEN = """
 import sys
 from pathlib import Path
-from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.format import RecordedSite
 sys.stdin.readline()
 site = RecordedSite(Path(sys.argv[1]))
 print(len(site.urls), len(site.targets), sum(site.targets.tolist()))

@@ -10,10 +10,10 @@ from recordings import leads_to
 
 from profiles.profiles import PROFILES, ProfileSite
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.base import record
-from scrapy_focus.recordings.importers.folder import FolderImporter, FolderSite, record_site
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.base import record
+from scrapy_focus.lab.recordings.importers.folder import FolderImporter, FolderSite, record_site
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import pytest
 from parsel import Selector
 from w3lib.html import get_base_url
 
-from scrapy_focus.recordings import html as pages
-from scrapy_focus.recordings.html import decode, decompress, is_page, read_page, redirect_of
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.recordings import html as pages
+from scrapy_focus.lab.recordings.html import decode, decompress, is_page, read_page, redirect_of
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.web.html import Place, locate, page_links
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}

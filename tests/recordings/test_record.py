@@ -21,9 +21,9 @@ import pytest
 from recordings import HTML, ROOT, leads_to, links, page, record, redirect
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.graph import depths
-from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.graph import depths
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from tests.made import HANG
 
 # Records a chain of pages, each with twenty dead links, until something happens.
@@ -32,8 +32,8 @@ import resource, signal, sys
 sys.path.insert(0, sys.argv[3])
 from recordings import ROOT, links, page
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings import writer as record
-from scrapy_focus.recordings.writer import SiteWriter
+from scrapy_focus.lab.recordings import writer as record
+from scrapy_focus.lab.recordings.writer import SiteWriter
 
 record._SECONDS = 0.02
 if sys.argv[2] != "-":

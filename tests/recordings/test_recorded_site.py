@@ -11,11 +11,11 @@ import pytest
 from recordings import ROOT, links, page, record
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings import format as module
-from scrapy_focus.recordings.checksums import verify
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.summary import describe
-from scrapy_focus.recordings.writer import SiteWriter
+from scrapy_focus.lab.recordings import format as module
+from scrapy_focus.lab.recordings.checksums import verify
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.summary import describe
+from scrapy_focus.lab.recordings.writer import SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

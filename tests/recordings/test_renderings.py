@@ -10,11 +10,11 @@ import pytest
 from recordings import HTML, ROOT, links, page, record
 
 from scrapy_focus import RecordingError
-from scrapy_focus.recordings.checksums import verify
-from scrapy_focus.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.recordings.renderings import Shown
-from scrapy_focus.recordings.summary import describe
-from scrapy_focus.recordings.writer import Answer, Asset, Rendering, SiteWriter
+from scrapy_focus.lab.recordings.checksums import verify
+from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.lab.recordings.renderings import Shown
+from scrapy_focus.lab.recordings.summary import describe
+from scrapy_focus.lab.recordings.writer import Answer, Asset, Rendering, SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus.recordings.importers.base import record
-from scrapy_focus.recordings.importers.folder import FolderImporter
-from scrapy_focus.recordings.roots import doubt_of
-from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.recordings.importers.base import record
+from scrapy_focus.lab.recordings.importers.folder import FolderImporter
+from scrapy_focus.lab.recordings.roots import doubt_of
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

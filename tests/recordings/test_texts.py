@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_focus.recordings.texts import Labels, Notes, Numbers, Texts, hash_of, in_order, pack
+from scrapy_focus.lab.recordings.texts import Labels, Notes, Numbers, Texts, hash_of, in_order, pack
 
 STRINGS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20)
 

@@ -11,15 +11,15 @@ import pytest
 from recordings import ROOT, links, page, record
 
 from scrapy_focus import RecordingError
-from scrapy_focus.recordings.checksums import verify
-from scrapy_focus.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.recordings.summary import describe
-from scrapy_focus.recordings.writer import SiteWriter
+from scrapy_focus.lab.recordings.checksums import verify
+from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.lab.recordings.summary import describe
+from scrapy_focus.lab.recordings.writer import SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.recordings.writer import Answer
+    from scrapy_focus.lab.recordings.writer import Answer
 
 ALWAYS = -math.inf
 

@@ -26,13 +26,13 @@ from warcio.warcwriter import WARCWriter
 
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.base import record
+from scrapy_focus.lab.recordings.importers.warc import WarcImporter
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.base import record
-from scrapy_focus.recordings.importers.warc import WarcImporter
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
 
 WGET = Path(__file__).parent / "data" / "wget.warc.gz"  # wget 1.21.3 --recursive, of a site with ten URLs
 HOST = "http://127.0.0.1:8642"

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from scrapy_focus import Placement, Policy
 from scrapy_focus.core.types import State
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, Rendering, SiteWriter
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, Rendering, SiteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from scrapy_focus import Link, Outcome, Pick
-    from scrapy_focus.replay.harvest import Harvest
+    from scrapy_focus.lab.replay.harvest import Harvest
 
 HOST = "http://a.example"
 CSV = "text/csv"

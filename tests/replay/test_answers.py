@@ -27,13 +27,13 @@ from handmade import (
 
 from scrapy_focus import FilesGoal, ItemsGoal
 from scrapy_focus.core.types import State
-from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.lab.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus import Outcome
-    from scrapy_focus.replay.harvest import Harvest
+    from scrapy_focus.lab.replay.harvest import Harvest
 
 SMALL = 64 * 1024 - 1
 PNG = "image/png"

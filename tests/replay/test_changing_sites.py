@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from handmade import BUSY, HOST, moved, page
 
 from scrapy_focus import Budget, FilesGoal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.news.plan import BEGIN, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.web import NewsWeb
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.news.plan import BEGIN, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.news.web import NewsWeb
 from tests.made import EachAgain
 
 if TYPE_CHECKING:

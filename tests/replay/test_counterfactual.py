@@ -11,11 +11,11 @@ from handmade import HOST, Fields, Watching, course, file, moved, page, site_of
 
 from scrapy_focus import ConfigError, EventLog, FilesGoal, Plateau
 from scrapy_focus.core.log import read_log
+from scrapy_focus.lab.replay.counterfactual import counterfactual
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.replay.counterfactual import counterfactual
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

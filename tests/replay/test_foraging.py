@@ -10,18 +10,18 @@ import pytest
 from handmade import HOST, Watching, page
 
 from scrapy_focus import Budget, ConfigError, NewsGoal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.foraging import SentNotes, births_of, copies, discovery, foraging, sent_by_one
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.foraging import SentNotes, births_of, copies, discovery, foraging, sent_by_one
-from scrapy_focus.replay.simulate import simulate
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus import Frontier, Mission, Outcome
-    from scrapy_focus.replay.harvest import Harvest
+    from scrapy_focus.lab.replay.harvest import Harvest
 
 BEGIN = 1_767_571_200.0  # 5 January 2026, 0:00 UTC
 HOUR = 3600.0

@@ -8,7 +8,7 @@ import pytest
 from handmade import HOST, Watching, course, failing, file, moved, page, site_of
 
 from scrapy_focus import NOT_NOW, Crawl, FilesGoal, Placement, State, memory_frontier
-from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.lab.replay.simulate import simulate
 from tests.made import Recording, fetch, link, links
 from tests.made import page as came
 

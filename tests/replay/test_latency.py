@@ -10,9 +10,9 @@ import pytest
 from handmade import course, failing, file, moved, page, site_of
 
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.lab.replay.latency import Constant, LogNormal, Recorded
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.latency import Constant, LogNormal, Recorded
-from scrapy_focus.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from scrapy_focus import Bandit, Budget, ConfigError, FilesGoal
 from scrapy_focus.core.outstanding import LEAST, most_out
+from scrapy_focus.lab.replay.latency import LogNormal
+from scrapy_focus.lab.replay.leases import Desk, Leases
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.replay.latency import LogNormal
-from scrapy_focus.replay.leases import Desk, Leases
-from scrapy_focus.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from scrapy_focus import Link, Pick
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
 
 class Asked(NamedTuple):

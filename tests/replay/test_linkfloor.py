@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from profiles.profiles import PROFILES, ProfileSite
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import PolicyError
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.oracles import Omniscient
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 
 
 def floor(folder: Path, answers: dict[str, dict], **options) -> str:

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.comparison import compare
-from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.log import EventLog
-from scrapy_focus.recordings.columns import path_of
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.compare.comparison import compare
+from scrapy_focus.lab.compare.specs import PolicySpec
+from scrapy_focus.lab.recordings.columns import path_of
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
-from scrapy_focus.compare.pairs import paired
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.stop import Plateau
-from scrapy_focus.replay.harvest import Exhaustive, Harvest
-from scrapy_focus.replay.importance_metrics import page_order
-from scrapy_focus.replay.metrics import (
+from scrapy_focus.lab.compare.pairs import paired
+from scrapy_focus.lab.replay.harvest import Exhaustive, Harvest
+from scrapy_focus.lab.replay.importance_metrics import page_order
+from scrapy_focus.lab.replay.metrics import (
     METRICS,
     area,
     cumulative_regret,

@@ -20,13 +20,13 @@ from scrapy_focus import (
     check_policy,
     memory_frontier,
 )
-from scrapy_focus.compare.comparison import compare
+from scrapy_focus.lab.compare.comparison import compare
+from scrapy_focus.lab.replay.metrics import summary
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
-from scrapy_focus.replay.metrics import summary
-from scrapy_focus.replay.simulate import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,14 @@ import pytest
 from handmade import course, moved, page, site_of
 
 from scrapy_focus import Budget, FilesGoal
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.replay.simulate import simulate
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
 
 def star(folder: Path, n: int = 8) -> RecordedSite:

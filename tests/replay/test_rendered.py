@@ -9,11 +9,11 @@ import pytest
 from handmade import CSV, HOST, Fields, Watching, course, failing, file, moved, page, site_of, size_of
 
 from scrapy_focus import Budget, FilesGoal, ItemsGoal, Placement
+from scrapy_focus.lab.recordings.writer import Asset
+from scrapy_focus.lab.replay.metrics import requests_until, summary
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.writer import Asset
-from scrapy_focus.replay.metrics import requests_until, summary
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 from tests.made import EachAgain, Renders
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus import Link, Outcome
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
 SCRIPT = "<script src=/app.js></script>"
 APP, STYLE = Asset(f"{HOST}/app.js", 500), Asset(f"{HOST}/app.css", 50)

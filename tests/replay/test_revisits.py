@@ -8,14 +8,14 @@ import pytest
 from handmade import BUSY, GONE, course, file, moved, page, site_of
 
 from scrapy_focus import Budget, ConfigError, FilesGoal, Placement, Plateau
-from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.lab.replay.simulate import simulate
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus import Outcome
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
 
 def small(folder: Path) -> RecordedSite:

@@ -33,18 +33,18 @@ from hypothesis import strategies as st
 from scrapy_focus import Budget, ConfigError, EventLog, FilesGoal, GoalError, ItemsGoal, Link, Ordering, Plateau
 from scrapy_focus.core.errors import PolicyError, RecordingError
 from scrapy_focus.core.log import read_log
+from scrapy_focus.lab.replay.latency import Constant, LogNormal
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient
-from scrapy_focus.replay.latency import Constant, LogNormal
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_focus import Outcome, Placement
-    from scrapy_focus.recordings.format import RecordedSite
-    from scrapy_focus.replay.harvest import Harvest
+    from scrapy_focus.lab.recordings.format import RecordedSite
+    from scrapy_focus.lab.replay.harvest import Harvest
 
 ARRAYS = ("found", "target_bytes", "other_bytes", "seconds", "pages", "heads", "rewards", "hosts")
 

@@ -10,20 +10,20 @@ import pytest
 from handmade import GONE, file, moved, page, site_of, url_of
 
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.lab.recordings.format import numbers_of
+from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS, Measure, SiteImportance
+from scrapy_focus.lab.replay.importance_metrics import backlinks, pagerank
+from scrapy_focus.lab.replay.metrics import METRICS
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.format import numbers_of
-from scrapy_focus.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS, Measure, SiteImportance
-from scrapy_focus.replay.importance_metrics import backlinks, pagerank
-from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy_focus.recordings.format import RecordedSite
-    from scrapy_focus.replay.importance import Visits
+    from scrapy_focus.lab.recordings.format import RecordedSite
+    from scrapy_focus.lab.replay.importance import Visits
 
 SITE = {
     "/": page("/a", "/old", "/dead", "/b", "/film.mp4", "/data.csv"),

@@ -9,8 +9,8 @@ import pytest
 from handmade import Watching, course, file, page, site_of
 
 from scrapy_focus import Budget, Crawl, FilesGoal, memory_frontier
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.simulate import simulate
 from tests.made import Clock, fetch, links
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus import Link, Outcome, Pick, Placement
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.lab.recordings.format import RecordedSite
 
 
 class Timed(Watching):

@@ -28,15 +28,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_focus import ConfigError, FilesGoal, GoalError, ItemsGoal
+from scrapy_focus.lab.replay.harvest import Exhaustive
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.harvest import Exhaustive
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
     from scrapy_focus import Outcome
-    from scrapy_focus.replay.harvest import Harvest
+    from scrapy_focus.lab.replay.harvest import Harvest
 
 #: One of each kind.
 SITE = {

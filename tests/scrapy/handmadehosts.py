@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import ProxyServer
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import ProxyServer
 
 
 class Handmade(ProxyServer):

@@ -22,8 +22,8 @@ from mocksite import MockSite, Seen
 from scrapy import Request, Spider
 
 from scrapy_focus.core.files import write_atomically
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.policies.bases import Bandit
-from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

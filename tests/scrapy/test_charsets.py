@@ -11,7 +11,7 @@ from crawls import STOCK, crawl
 from mocksite import MockSite
 
 from scrapy_focus.found.linkbook import read_links
-from scrapy_focus.recordings.writer import SiteWriter
+from scrapy_focus.lab.recordings.writer import SiteWriter
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.important import ImportantSpider
 from scrapy_focus.spiders.news import NewsSpider

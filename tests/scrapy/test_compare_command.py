@@ -18,9 +18,9 @@ import pytest
 from forked import Forked
 from scrapy.cmdline import execute
 
-from scrapy_focus.recordings.importers.base import record
-from scrapy_focus.recordings.importers.folder import FolderImporter, record_site
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.recordings.importers.base import record
+from scrapy_focus.lab.recordings.importers.folder import FolderImporter, record_site
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from scrapy_focus import FilesGoal, Mission
+from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.metrics import summary
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.policies.treeq.policy import TreeQ
-from scrapy_focus.recordings.importers.folder import record_site
-from scrapy_focus.replay.metrics import summary
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path

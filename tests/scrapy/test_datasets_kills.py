@@ -16,8 +16,8 @@ import pytest
 from forked import Forked
 from scrapy.exceptions import DropItem
 
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from scrapy_focus import Crawl, EventLog, Left, Outcome, PolicyTable, memory_fro
 from scrapy_focus.commands.status import rows_of, show
 from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
+from scrapy_focus.lab.recordings.summary import describe
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.summary import describe
-from scrapy_focus.recordings.writer import Answer, SiteWriter
 from tests.made import Recording, links
 
 if TYPE_CHECKING:

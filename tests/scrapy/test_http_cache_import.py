@@ -13,13 +13,13 @@ from scrapy import Request
 
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.importers.base import record
+from scrapy_focus.lab.recordings.importers.httpcache import HttpCacheImporter
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.base import record
-from scrapy_focus.recordings.importers.httpcache import HttpCacheImporter
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,8 +10,8 @@ from scrapy import Spider
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_focus import Importance
-from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import Page
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,9 +27,9 @@ from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.links import key_of
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.linkbook import read_links
-from scrapy_focus.replay.importance_metrics import pagerank
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.replay.importance_metrics import pagerank
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.spiders.important import ImportantSpider
 from tests.made import HANG
 from tests.pages import Reader

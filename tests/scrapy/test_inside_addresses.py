@@ -207,7 +207,7 @@ def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Pat
 
 def test_a_recording_asks_no_inside_sub_domain(site: MockSite, outside: MockSite, tmp_path: Path) -> None:
     """The recorder, which goes to all sub-domains of a site, leaves those that lead inside; its own roots may be there."""
-    from scrapy_focus.recordings.writer import SiteWriter
+    from scrapy_focus.lab.recordings.writer import SiteWriter
     from scrapy_focus.spiders.recorder import RecordSpider
 
     outside.pages["/"] = f'<a href="{site.url("/ok")}">x</a><a href="/ok">y</a>'

@@ -18,9 +18,9 @@ from mocksite import MockSite
 from scrapy.cmdline import execute
 
 from scrapy_focus import Budget, Crawl
-from scrapy_focus.checks.policy import _Site
 from scrapy_focus.commands.status import duration
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.made import HANG
 

@@ -20,10 +20,10 @@ from scrapy.settings import Settings
 from scrapy_focus import Crawl
 from scrapy_focus.config import Config
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
-from scrapy_focus.sites.portal.portal import TARGET_MIMES
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crawls import Crawled, Follower, crawl
 
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,8 @@ from scrapy_focus.jobs.pickles import Classes
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from scrapy_focus.sites.portal.portal import Page
-    from scrapy_focus.sites.server import SiteServer
+    from scrapy_focus.lab.sites.portal.portal import Page
+    from scrapy_focus.lab.sites.server import SiteServer
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {

@@ -24,7 +24,7 @@ from test_known_links import PAGES, SEED, Knower, Mover, OtherFilter, OtherFinge
 from scrapy_focus import NewLinks, State
 from scrapy_focus.engine.known import PickId, known_on
 from scrapy_focus.engine.marks import PICK
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.joining import plain_joiner
 

@@ -13,13 +13,13 @@ from oddsite import LARGE, LINKS, OddSite
 from scrapy_focus import EventLog, FilesGoal, Placement, Policy
 from scrapy_focus.core.log import read_log
 from scrapy_focus.core.types import State
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import SiteWriter
+from scrapy_focus.lab.replay.counterfactual import counterfactual
+from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import SiteWriter
-from scrapy_focus.replay.counterfactual import counterfactual
-from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.spiders.recorder import RecordSpider
 
 if TYPE_CHECKING:

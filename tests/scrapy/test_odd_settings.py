@@ -17,10 +17,10 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_focus import ConfigError, memory_frontier
-from scrapy_focus.compare.specs import PolicySpec, known_policies
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.lab.compare.specs import PolicySpec, known_policies
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 LONGEST = 500  # characters of a message

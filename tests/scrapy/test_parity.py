@@ -12,6 +12,11 @@ from crawls import crawl
 
 from scrapy_focus import FilesGoal, Placement, Policy
 from scrapy_focus.core.log import read_log
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.hostbandit import HostBandit
@@ -20,11 +25,6 @@ from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
 from tests.made import EachAgain
 
 if TYPE_CHECKING:

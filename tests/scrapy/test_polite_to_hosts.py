@@ -14,9 +14,9 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 
 from scrapy_focus import NewsGoal
 from scrapy_focus.core.clock import FastClock
-from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner
-from scrapy_focus.sites.news.web import NewsWeb
-from scrapy_focus.sites.server import ProxyServer
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, Manner
+from scrapy_focus.lab.sites.news.web import NewsWeb
+from scrapy_focus.lab.sites.server import ProxyServer
 
 if TYPE_CHECKING:
     from crawls import Crawled

@@ -29,17 +29,17 @@ from scrapy.cmdline import execute
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.html import read_page
-from scrapy_focus.recordings.writer import SiteWriter
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.recordings.html import read_page
+from scrapy_focus.lab.recordings.writer import SiteWriter
+from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.spiders.recorder import RecordSpider
 from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_focus.recordings.writer import Answer
+    from scrapy_focus.lab.recordings.writer import Answer
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 QUICK = [
@@ -634,8 +634,8 @@ HAR_IMPORTER = """
 import json
 from pathlib import Path
 
-from scrapy_focus.recordings.importers.base import Archive
-from scrapy_focus.recordings.writer import Answer
+from scrapy_focus.lab.recordings.importers.base import Archive
+from scrapy_focus.lab.recordings.writer import Answer
 
 
 class HarImporter(Archive):

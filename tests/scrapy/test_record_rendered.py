@@ -16,12 +16,12 @@ from test_record_command import run
 
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.log import EventLog, read_log
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.sites.scripted.plan import Api, Mix
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.sites.scripted.plan import Api, Mix
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
 from tests.made import Renders
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.apis import API_RULES
 from scrapy_focus.engine.browser import found
 from scrapy_focus.engine.keptrules import read_rules
+from scrapy_focus.lab.sites.scripted.plan import Mix
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.learn.modelfile import add_text
-from scrapy_focus.sites.scripted.plan import Mix
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

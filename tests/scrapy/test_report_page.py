@@ -26,8 +26,8 @@ from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.listed import read_list
 from scrapy_focus.found.notes import NOTES, NoteBook, read_notes
 from scrapy_focus.found.report import report_of
-from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES, StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.topic import TopicSpider
 from tests.made import HANG
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from scrapy_focus.sites.portal.portal import Page
+    from scrapy_focus.lab.sites.portal.portal import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROOT = Path(__file__).parents[2]

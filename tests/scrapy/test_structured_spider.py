@@ -25,7 +25,7 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.found.entities import read_entities
 from scrapy_focus.found.folder import write_report
-from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.lab.sites.portal.portal import Page
 from scrapy_focus.spiders.structured import StructuredSpider, outermost, within
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.entities import Entity

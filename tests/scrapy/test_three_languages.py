@@ -11,7 +11,7 @@ from test_topic_spider import Run, crawl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.sites.portal.portal import Page
+    from scrapy_focus.lab.sites.portal.portal import Page
 
 
 class Language(NamedTuple):

@@ -15,12 +15,12 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ResumeError
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.topic.relevance import LinearRelevance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,12 +20,12 @@ from handmadehosts import Handmade, html
 
 from manyhosts.server import WebServer, write_examples
 from manyhosts.web import MadeUpWeb
-from scrapy_focus.learn.examples import read_examples
+from scrapy_focus.lab.sites.portal.portal import Page
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.treeq.features import url_words
-from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.topic.examples import read_examples
+from scrapy_focus.topic.models import load_relevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import html_text
 from scrapy_focus.web.words import words_of
@@ -34,7 +34,7 @@ from tests.made import HANG
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_focus.sites.server import SiteServer
+    from scrapy_focus.lab.sites.server import SiteServer
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 FIELDS = {

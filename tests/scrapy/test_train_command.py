@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.topic.models import load_relevance
+from scrapy_focus.topic.relevance import LinearRelevance
 from tests.learn.topics import pages
 
 if TYPE_CHECKING:

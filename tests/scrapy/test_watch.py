@@ -26,9 +26,9 @@ from scrapy_focus.commands.finding import in_options
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.found.news import time_of, time_text
 from scrapy_focus.jobs.doctor.status import read_status
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.spiders import watching
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.news import NewsSpider

@@ -17,9 +17,9 @@ import pytest
 
 from scrapy_focus import ConfigError
 from scrapy_focus.core.clock import FastClock
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.server import SiteServer
 
 SMALL = {"sections": 5, "topics": 20, "archive": 300}
 
@@ -243,7 +243,7 @@ def test_a_command_serves_it() -> None:
     command = [
         sys.executable,
         "-m",
-        "scrapy_focus.sites.news",
+        "scrapy_focus.lab.sites.news",
         "--port",
         "0",
         "--speed",

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from scrapy_focus.core.clock import FastClock
-from scrapy_focus.sites.news.__main__ import main
-from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
-from scrapy_focus.sites.news.site import NewsSite
-from scrapy_focus.sites.news.web import NewsWeb, manners_of
-from scrapy_focus.sites.server import ProxyServer
+from scrapy_focus.lab.sites.news.__main__ import main
+from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.lab.sites.news.site import NewsSite
+from scrapy_focus.lab.sites.news.web import NewsWeb, manners_of
+from scrapy_focus.lab.sites.server import ProxyServer
 from tests.made import HANG
 
 KINDS: list[dict[str, Any]] = [
@@ -137,7 +137,7 @@ def test_a_proxy_serves_it_and_remembers_who_was_asked_when() -> None:
 
 def test_a_command_serves_it() -> None:
     """It says where, by which clock, and what is behind it; the options of one site are refused."""
-    command = [sys.executable, "-m", "scrapy_focus.sites.news", "--port", "0", "--hosts", "3", "--days", "1"]
+    command = [sys.executable, "-m", "scrapy_focus.lab.sites.news", "--port", "0", "--hosts", "3", "--days", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = [process.stdout.readline().strip() for _ in range(3)]

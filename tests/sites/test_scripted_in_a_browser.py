@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_focus.sites.scripted.plan import MAKES, SHAPES, Api, Mix
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.scripted.plan import MAKES, SHAPES, Api, Mix
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_focus.sites.scripted.__main__ import main
-from scrapy_focus.sites.scripted.plan import KINDS, MAKES, MIXES, SHAPES, Api, Mix
-from scrapy_focus.sites.scripted.site import ScriptedSite
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.lab.sites.scripted.__main__ import main
+from scrapy_focus.lab.sites.scripted.plan import KINDS, MAKES, MIXES, SHAPES, Api, Mix
+from scrapy_focus.lab.sites.scripted.site import ScriptedSite
+from scrapy_focus.lab.sites.server import SiteServer
 from tests.made import HANG
 
 SMALL = Mix(lists=3, app_lists=21, per_app_list=4, collections=3, news=20, exports=6)
@@ -353,7 +353,7 @@ def test_a_command_serves_it(capsys: pytest.CaptureFixture[str]) -> None:
     command = [
         sys.executable,
         "-m",
-        "scrapy_focus.sites.scripted",
+        "scrapy_focus.lab.sites.scripted",
         "--mix",
         "5",
         "--seed",

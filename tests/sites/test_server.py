@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
-from scrapy_focus.sites.server import SiteServer, main
+from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.lab.sites.server import SiteServer, main
 from tests.made import HANG
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def test_bodies_that_cannot_be_read_are_refused(headers: bytes, status: int) -> 
 
 def test_refused_clients_may_finish(server: SiteServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that is refused while it sends can send the rest, and then reads why."""
-    monkeypatch.setattr("scrapy_focus.sites.server._PATIENCE", HANG)
+    monkeypatch.setattr("scrapy_focus.lab.sites.server._PATIENCE", HANG)
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=HANG) as client:
         client.sendall(b"POST /form HTTP/1.1\r\nContent-Length: 40000\r\n\r\n")
         for _ in range(4):
@@ -296,7 +296,7 @@ def test_failures_of_the_site_are_logged(
 ) -> None:
     """An exception of the site becomes an answer of status 500 and one line in the log with the path."""
     client = connect(server)
-    with caplog.at_level(logging.ERROR, "scrapy_focus.sites.server"):
+    with caplog.at_level(logging.ERROR, "scrapy_focus.lab.sites.server"):
         client.request("GET", "/broken")
         assert client.getresponse().status == 500
     assert [record.getMessage() for record in caplog.records] == ["The site failed on /broken"]
@@ -327,7 +327,9 @@ def test_latency_delays_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
         def fetch() -> None:
             urllib.request.urlopen(server.url).close()
 
-        monkeypatch.setattr("scrapy_focus.sites.server.time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+        monkeypatch.setattr(
+            "scrapy_focus.lab.sites.server.time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+        )
         threads = [threading.Thread(target=fetch) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -361,7 +363,7 @@ def test_wrong_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.skipif(os.name == "nt", reason="needs Ctrl-C as a POSIX signal")
 def test_command_serves_until_interrupted() -> None:
     """The command prints the address and the size first, serves, and ends quietly on Ctrl-C."""
-    command = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", "300", "--seed", "7", "--port", "0"]
+    command = [sys.executable, "-m", "scrapy_focus.lab.sites.server", "--pages", "300", "--seed", "7", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

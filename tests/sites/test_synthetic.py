@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from lxml import html
 
-from scrapy_focus.sites.portal.portal import HTML, TARGET_MIMES, Page, StatisticsPortal
+from scrapy_focus.lab.sites.portal.portal import HTML, TARGET_MIMES, Page, StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +196,7 @@ def test_size_does_not_build_the_file(site: StatisticsPortal, monkeypatch: pytes
         built.append(extension)
         return b"x"
 
-    monkeypatch.setattr("scrapy_focus.sites.portal.files.build", build)
+    monkeypatch.setattr("scrapy_focus.lab.sites.portal.files.build", build)
     page = site.fetch(path)
     assert (page.size, built) == (size, [])
     assert page.body == b"x"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.learn.logistic import chances
 from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS
+from scrapy_focus.policies.branching.logistic import chances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.learn.td import Td
     from scrapy_focus.policies.foragers.rules import Rules
+    from scrapy_focus.policies.foragers.td import Td
 
 _SENT = 20_000  # documents that a forager remembers to have sent
 _OPEN = 5_000  # links of a path that it may still follow

@@ -23,14 +23,14 @@ from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds,
 from scrapy_focus.core.policy import Policy, PolicyTable
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
-from scrapy_focus.learn.states import TextStates
-from scrapy_focus.learn.td import Td
 from scrapy_focus.policies.foragers.forager import Forager, Step
 from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.foragers.slots import best_first
+from scrapy_focus.policies.foragers.states import TextStates
+from scrapy_focus.policies.foragers.td import Td
 from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.documents import document_of, shown_on
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
-from scrapy_focus.learn.tournament import Tournament
 from scrapy_focus.policies.branching.features import path_of
 from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES
+from scrapy_focus.policies.hostbandit.tournament import Tournament
 from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:

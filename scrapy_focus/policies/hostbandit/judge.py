@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from scrapy_focus.learn.bayes import HashedBayes
 from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, HashedLogistic
+from scrapy_focus.policies.hostbandit.bayes import HashedBayes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,6 @@ from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Link, Placement, State
-from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.hostbandit.features import (
     PARENTS,
@@ -33,6 +32,7 @@ from scrapy_focus.policies.hostbandit.features import (
 from scrapy_focus.policies.hostbandit.hosts import ARMS, HostTable
 from scrapy_focus.policies.hostbandit.judge import judge_of, probabilities
 from scrapy_focus.policies.hostbandit.scores import JOINT, SCORES
+from scrapy_focus.topic.models import load_relevance
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

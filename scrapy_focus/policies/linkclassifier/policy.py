@@ -10,12 +10,12 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import NOT_NOW, Placement, State
-from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.linkclassifier.hubs import Hubs
 from scrapy_focus.policies.linkclassifier.model import LinkModel
 from scrapy_focus.policies.linkclassifier.words import read
 from scrapy_focus.policies.treeq.features import LinkReader, checked
+from scrapy_focus.topic.models import relevance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

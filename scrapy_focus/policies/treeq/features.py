@@ -21,9 +21,9 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import State
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.treeq.hubs import Hubs
 from scrapy_focus.policies.treeq.linkwords import LinkWords
+from scrapy_focus.topic.models import relevance_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:

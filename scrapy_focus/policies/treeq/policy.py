@@ -18,13 +18,13 @@ from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
-from scrapy_focus.learn.models import relevance_of
-from scrapy_focus.learn.qnet import DoubleDQN
-from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import ClosedHosts, Domains
 from scrapy_focus.policies.treeq.chances import Chances
 from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.qnet import DoubleDQN
 from scrapy_focus.policies.treeq.rules import Rules
+from scrapy_focus.policies.treeq.tree import RegressionTree
+from scrapy_focus.topic.models import relevance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""The laboratory: recorded and synthetic sites, simulated crawls, comparisons of policies, and checks of one's own."""

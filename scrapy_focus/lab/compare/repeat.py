@@ -1,0 +1,88 @@
+"""What it takes to make a comparison again: the command, and the versions of what its numbers depend on."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import TYPE_CHECKING, NamedTuple
+
+import scrapy_focus
+from scrapy_focus.core.policy import import_path
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.structured import ANY, StructuredDataGoal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.lab.compare.comparison import Comparison
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "scrapy")
+
+
+class Repeat(NamedTuple):
+    """What it takes to make a comparison again."""
+
+    made: datetime
+    command: str
+    versions: dict[str, str]
+
+
+def repeat_of(comparison: Comparison, metric: str) -> Repeat:
+    """Return what it takes to make a comparison again, as of now."""
+    return Repeat(made=datetime.now(UTC), command=command_of(comparison, metric), versions=versions())
+
+
+def command_of(comparison: Comparison, metric: str) -> str:
+    """Return the command that makes the same comparison, from the same folder."""
+    conditions, goal = comparison.conditions, comparison.conditions.goal
+    types = str(goal.wanted).replace(", ", ",") if isinstance(goal, FilesGoal) else None
+    structured = ",".join(goal.given) or ANY if type(goal) is StructuredDataGoal else None
+    options = {
+        "--seeds": _seeds(comparison.seeds),
+        "--targets": types,
+        "--structured": structured,
+        "--goal": goal_path(goal) if types is None and structured is None else None,
+        "--words": ",".join(conditions.words) or None,
+        "--budget": conditions.budget,
+        "--concurrency": conditions.concurrency if conditions.concurrency > 1 else None,
+        "--latency": conditions.latency or None,
+        "--importance": None if conditions.importance is None else conditions.importance.by,
+        "--hot": None if conditions.importance is None else str(conditions.importance.hot),
+        "--baseline": comparison.baseline,
+        "--metric": metric,
+    }
+    words = ["scrapy", "focus-compare"]
+    words += [str(facts.path) if facts else name for name, facts in comparison.sites.items()]
+    for policy in comparison.policies:
+        words += ["--policy", str(policy)]
+    for option, value in options.items():
+        if value is not None:
+            words += [option, str(value)]
+    if conditions.ignored is not None and not conditions.ignored:
+        words.append("--ignore-nothing")
+    return shlex.join(words)
+
+
+def goal_path(goal: object) -> str:
+    """Return the import path of a goal, or of its class."""
+    return import_path(goal if hasattr(goal, "__qualname__") else type(goal))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers depend on."""
+    found = {"scrapy_focus": scrapy_focus.__version__, "Python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found | {"platform": platform.platform(terse=True)}
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Return how many seeds there are if they count from 0, and the seeds themselves otherwise."""
+    if list(seeds) == list(range(len(seeds))):
+        return str(len(seeds))
+    return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")

@@ -1,0 +1,87 @@
+"""Doubts about the roots of a recording: URLs that are missing because they begin otherwise.
+
+A copy of a site holds one scheme and host. With ``http://`` for ``https://``, or with ``www.`` left out, whatever its
+pages link to by full addresses is missing, or is behind a redirect each time, and a comparison on such a recording says
+little of the site.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_focus.lab.recordings.format import open_recording, reading, roots_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SHARE = 0.05  # of all URLs, from which on there is a doubt
+_NAMED = 3  # hosts
+_URLS = (
+    "SELECT pages.url, pages.status IS NULL AND pages.error IS NULL, leads.url FROM pages "
+    "LEFT JOIN pages AS leads ON leads.id = pages.redirect"
+)
+
+
+class Doubt(NamedTuple):
+    """What speaks against the roots of a recording."""
+
+    reason: str  # in words
+    root: str  # that is likely to be meant; "": the roots are right, and other hosts are missing
+
+    def __str__(self) -> str:
+        advice = f": is {self.root} its root? Record it from there, into another file" if self.root else ""
+        return f"{self.reason}{advice}."
+
+
+def doubt_of(path: Path) -> Doubt | None:
+    """Return what speaks against the roots of a recording, ``None`` for nothing; linear in its URLs.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read.
+    """
+    roots = roots_of(path)
+    here = {_origin(root) for root in roots}
+    known = 0
+    missing: Counter[str] = Counter()  # by origin: URLs that are linked, and not recorded
+    moved: Counter[tuple[str, str]] = Counter()  # by both origins: redirects from one to the other
+    with closing(open_recording(path, writable=False)) as database, reading(path):
+        for url, is_missing, leads in database.execute(_URLS):
+            known += 1
+            origin = _origin(url)
+            if is_missing and origin not in here:
+                missing[origin] += 1
+            elif leads is not None and (target := _origin(leads)) != origin:
+                moved[origin, target] += 1
+    for root, origin in zip(roots, map(_origin, roots), strict=True):
+        others = {each for each in missing if _same_host(each, origin)}
+        others |= {to for source, to in moved if source == origin and to not in here and _same_host(to, origin)}
+        strayed = Counter({each: missing[each] + moved[origin, each] for each in others})
+        for other, n in strayed.most_common(1):
+            if n >= _SHARE * known:
+                reason = f"{n:,} of {known:,} URLs ({n / known:.1%}) are at {other} and missing, or redirect there"
+                return Doubt(reason, other + root[len(origin) :])
+    n = missing.total()
+    if not n or n < _SHARE * known:
+        return None
+    hosts = ", ".join(f"{origin} ({each:,})" for origin, each in missing.most_common(_NAMED))
+    more = " and others" if len(missing) > _NAMED else ""
+    return Doubt(f"{n:,} of {known:,} URLs ({n / known:.1%}) are at other hosts and missing: {hosts}{more}", "")
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _same_host(one: str, other: str) -> bool:
+    """Whether two origins are of one host, with ``www.`` or without."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(origin: str) -> str:
+    return (urlsplit(origin).hostname or "").removeprefix("www.")

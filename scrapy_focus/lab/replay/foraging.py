@@ -1,0 +1,296 @@
+"""Says how well a crawl brings home what is new: the nine measures of Palotai, Farkas and Lőrincz.
+
+Their foragers download pages, send those that seem to be new to a reinforcing agent, and are rewarded for what nobody
+sent before. So a crawl is judged by what it downloads, what it sends, what of that is relevant, and how the copies of
+what is relevant stand. All is told from a crawl of a recording in which pages change, whatever its policy, and so are
+three more: the delay until what is born is known, how much of it ever is, and how many requests a relevant document
+costs.
+
+What is relevant is what was rewarded: with :class:`~scrapy_focus.ReinforcingAgent`, each version of a document that is
+young and was not had before. What is sent is known to a policy of several foragers alone (:class:`SentNotes`). Any
+other crawl is one forager, which sends what is young once (:func:`sent_by_one`). All times are in seconds since the
+crawl began.
+
+References
+----------
+Palotai, Farkas, Lőrincz: Selection in scale-free small world. CEEMAS 2005, LNCS 3690.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from scrapy_focus.core.contract import worth
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.lab.recordings.format import RecordedPage
+from scrapy_focus.lab.recordings.versions import NOT_YET
+from scrapy_focus.web.documents import document_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.types import Outcome, Page
+    from scrapy_focus.lab.recordings.format import RecordedSite
+    from scrapy_focus.lab.replay.harvest import Harvest
+    from scrapy_focus.web.documents import Document
+
+WINDOW = 3 * 3600.0  # seconds, the windows of the paper's figures
+_HOUR = 3600.0
+
+
+class Efficiency(NamedTuple):
+    """How many documents were relevant for each that was downloaded or sent."""
+
+    whole: float  # of the whole crawl
+    mean: float  # of the windows, as the paper's figures have it
+    windows: NDArray[np.float64]  # of each window; NaN where there was nothing
+
+
+class Discovery(NamedTuple):
+    """How soon a crawl had what was born."""
+
+    born: int
+    recall: float  # share that was fetched while it was there, 0 to 1
+    mean: float  # seconds from the birth to the first visit, of those that were fetched; NaN where none was
+    median: float  # likewise
+    late: float  # 90 % quantile, likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foraging:
+    """What a crawl brought home: the nine measures, and three more."""
+
+    downloaded: int  # requests that were answered
+    sent: int  # documents, each as often as a forager sent a version of it
+    relevant: int  # of these, versions that nobody had sent before
+    found: int  # different URLs that were downloaded
+    download_efficiency: Efficiency  # relevant for each download
+    sent_efficiency: Efficiency  # relevant for each that was sent
+    relative_found: float  # different URLs for each download
+    freshness: float  # share of the copies that are as the page is, mean over the windows; NaN where there was none
+    age: float  # seconds since the page changed last of which a copy is, 0 where it is fresh; likewise
+    discovery: Discovery
+    cost: float  # requests for each relevant document; inf where there was none
+
+
+class Sends(Protocol):
+    """A policy that counts what it sends."""
+
+    @property
+    def sent(self) -> int:
+        """Documents that were sent so far."""
+
+
+class SentNotes:
+    """A goal that writes down when a policy sent documents, and else is the goal that it is given.
+
+    Parameters
+    ----------
+    goal
+        What an outcome is worth.
+    policy
+        Who counts what it sends, in its attribute ``sent``.
+    """
+
+    def __init__(self, goal: Goal, policy: Sends) -> None:
+        self._goal = goal
+        self._policy = policy
+        self._times: list[float] = []
+        self._before = 0.0
+        self._begin: float | None = None
+
+    def __call__(self, outcome: Outcome) -> float | None:
+        self._note(outcome.at)
+        return worth(self._goal, outcome)
+
+    def unchanged(self, outcome: Outcome) -> None:
+        """Take note that a page came back as it was."""
+        self._note(outcome.at)
+        worth(self._goal, outcome)
+
+    def times(self, begin: float) -> NDArray[np.float64]:
+        """Return when each document was sent, shape (n_sent,); ``begin`` is when the crawl began."""
+        self._note(self._before)
+        return np.array(self._times, np.float64) - begin
+
+    def _note(self, at: float) -> None:
+        """What is counted now and was not was sent when the outcome before this one came."""
+        self._times += [self._before] * (self._policy.sent - len(self._times))
+        self._before = at
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
+        """Return a copy of the goal alone: it tells what a whole site is worth, and nothing is sent for that."""
+        return copy.deepcopy(self._goal, memo)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._goal, name)
+
+    def __repr__(self) -> str:
+        return repr(self._goal)
+
+
+def foraging(
+    harvest: Harvest,
+    site: RecordedSite,
+    *,
+    sent: ArrayLike | None = None,
+    births: Mapping[int, float] | None = None,
+    window: float = WINDOW,
+) -> Foraging:
+    """Return the measures of a crawl.
+
+    Parameters
+    ----------
+    harvest
+        What :func:`~scrapy_focus.lab.replay.simulate.simulate` returned.
+    site
+        The recording that was crawled.
+    sent
+        When each document was sent, shape (n_sent,), as :meth:`SentNotes.times` tells; by default
+        :func:`sent_by_one`.
+    births
+        When each page was born of which it matters when it was found, by its number; by default :func:`births_of`.
+    window
+        Seconds over which efficiencies are taken, and after which copies are looked at again and again.
+
+    Raises
+    ------
+    ConfigError
+        If the window is no positive number.
+    """
+    if not 0 < window < math.inf:
+        raise ConfigError(f"a window has {window} seconds; give a positive number")
+    relevant_at = harvest.seconds[harvest.rewards > 0]
+    sent_at = sent_by_one(harvest, site) if sent is None else np.asarray(sent, np.float64)
+    downloaded_at = harvest.seconds[1:]
+    fresh, age = copies(harvest, site, np.arange(window, harvest.seconds[-1] + 1e-6, window))
+    has_copies = np.isfinite(fresh)
+    gets = harvest.pages[1:][~harvest.heads[1:]]
+    found = len(np.unique(gets))
+    return Foraging(
+        downloaded=len(downloaded_at), sent=len(sent_at), relevant=len(relevant_at), found=found,
+        download_efficiency=_efficiency(relevant_at, downloaded_at, window),
+        sent_efficiency=_efficiency(relevant_at, sent_at, window),
+        relative_found=_share(found, len(downloaded_at)),
+        freshness=float(fresh[has_copies].mean()) if has_copies.any() else math.nan,
+        age=float(age[has_copies].mean()) if has_copies.any() else math.nan,
+        discovery=discovery(harvest, site, births_of(site) if births is None else births),
+        cost=len(downloaded_at) / len(relevant_at) if len(relevant_at) else math.inf,
+    )  # fmt: skip
+
+
+def sent_by_one(
+    harvest: Harvest, site: RecordedSite, *, hours: float = 24.0, read: Callable[[Page], Document] = document_of
+) -> NDArray[np.float64]:
+    """Return when a crawl of one forager sent documents, shape (n_sent,).
+
+    It sends each version of a document once, if its last change is no older than so many hours at the visit, or if it
+    was rewarded: what does not say when it was written may be known to be new by other means.
+    """
+    had: set[tuple[int, bytes]] = set()
+    looked: set[int] = set()
+    times = []
+    for page, answer, at, reward in _visits(harvest, site):
+        if answer in looked:
+            continue
+        looked.add(answer)
+        document = read(RecordedPage(site, page, answer))
+        version = (page, document.digest)
+        changed = document.changed_at(site.begin + at) if document.is_document else None
+        is_young = changed is not None and site.begin + at - changed <= hours * _HOUR
+        if (reward > 0 or is_young) and version not in had:
+            had.add(version)
+            times.append(at)
+    return np.array(times, np.float64)
+
+
+def copies(
+    harvest: Harvest, site: RecordedSite, times: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how the copies of a crawl stand at some times: the share that is fresh, and their mean age in seconds.
+
+    A copy is stored when its document is rewarded, in place of an older one, and not at other visits. It is fresh while
+    the page answers with the same content; else its age is the time since the page changed last, or was withdrawn. Both
+    have shape (n_times,) and are NaN where nothing is stored yet.
+    """
+    kept: dict[int, tuple[list[float], list[int]]] = defaultdict(lambda: ([], []))
+    for page, answer, at, reward in _visits(harvest, site):
+        if reward > 0:
+            kept[page][0].append(at)
+            kept[page][1].append(answer)
+    stored, fresh, age = np.zeros(len(times)), np.zeros(len(times)), np.zeros(len(times))
+    digest = site.answers.digest
+    content = np.where(digest != 0, digest, np.arange(len(digest)))  # the same for equal bodies
+    for page, (since, answers) in kept.items():
+        place = np.searchsorted(since, times, side="right") - 1
+        has = place >= 0
+        mine = np.array(answers)[place]
+        changes, numbers = map(np.array, zip(*site.history(page), strict=True))
+        live = np.searchsorted(changes, site.begin + times, side="right") - 1
+        same = content[numbers[live]] == content[mine]
+        stored += has
+        fresh += has & same
+        stale = has & ~same
+        age[stale] += site.begin + times[stale] - changes[live[stale]]
+    with np.errstate(invalid="ignore"):
+        return fresh / stored, age / stored
+
+
+def births_of(site: RecordedSite, first: float = 0.0, last: float = math.inf) -> dict[int, float]:
+    """Return when each page was born that was not there when the recording began, by its number.
+
+    Only births from ``first`` on and before ``last``: it takes time until a crawl knows a site, and what is born in the
+    end can be found by nobody.
+    """
+    begins = ((page, site.history(page)[0][0] - site.begin) for page in range(site.n_urls))
+    return {page: at for page, at in begins if 0 < at < math.inf and first <= at < last}
+
+
+def discovery(harvest: Harvest, site: RecordedSite, births: Mapping[int, float]) -> Discovery:
+    """Return how soon a crawl had the pages that were born at some times: fetched while they were there."""
+    status = site.answers.status
+    known: dict[int, float] = {}
+    for page, answer, at, _ in _visits(harvest, site):
+        if page in births and page not in known and at >= births[page] and 200 <= status[answer] < 300:
+            known[page] = at
+    delays = np.array([at - births[page] for page, at in known.items()] or [math.nan])
+    quantiles = np.quantile(delays, [0.5, 0.9])
+    return Discovery(
+        len(births), _share(len(known), len(births)), float(delays.mean()), float(quantiles[0]), float(quantiles[1])
+    )
+
+
+def _visits(harvest: Harvest, site: RecordedSite) -> Iterator[tuple[int, int, float, float]]:
+    """Yield the page, the number of its answer, the time and the reward of each GET whose page was there."""
+    rows = zip(
+        harvest.pages[1:].tolist(), harvest.seconds[1:].tolist(), harvest.rewards[1:].tolist(),
+        harvest.heads[1:].tolist(), strict=True,
+    )  # fmt: skip
+    for page, at, reward, is_head in rows:
+        if not is_head and (answer := site.at(page, site.begin + at)) != NOT_YET:
+            yield page, answer, at, reward
+
+
+def _efficiency(relevant: NDArray[np.float64], of: NDArray[np.float64], window: float) -> Efficiency:
+    """Return how many of these times are relevant ones, as a whole and window by window."""
+    end = max(relevant.max(initial=0.0), of.max(initial=0.0))
+    edges = np.arange(0, max(1, math.ceil(end / window)) + 1) * window
+    n, all_ = np.histogram(relevant, edges)[0], np.histogram(of, edges)[0]
+    windows = np.where(all_ > 0, n / np.maximum(all_, 1), math.nan)
+    mean = float(windows[all_ > 0].mean()) if all_.any() else math.nan
+    return Efficiency(_share(len(relevant), len(of)), mean, windows)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan

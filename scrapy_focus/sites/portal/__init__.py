@@ -1,5 +1,0 @@
-"""A synthetic portal of a statistics office, the one synthetic site that ships."""
-
-from scrapy_focus.sites.portal.portal import StatisticsPortal
-
-__all__ = ["StatisticsPortal"]
