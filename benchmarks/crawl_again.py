@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
 
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import Request, SiteServer
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from typing import Self

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from scrapy.crawler import AsyncCrawlerRunner
 
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

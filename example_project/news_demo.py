@@ -22,7 +22,7 @@ from scrapy_focus import Placement
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.ending import STATUS
-from scrapy_focus.found.words import span
+from scrapy_focus.finders.kit.page.words import span
 from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.lab.sites.news.site import NewsSite
 from scrapy_focus.lab.sites.server import SiteServer

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import JobCommand, make_console, one_line
+from scrapy_focus.finders.kit.commands.base import JobCommand, make_console, one_line
 
 if TYPE_CHECKING:
     import argparse

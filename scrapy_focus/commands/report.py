@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, one_line, say
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.commands.base import FocusCommand, one_line, say
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +32,7 @@ class ReportCommand(FocusCommand):
             raise UsageError(f"name one folder: scrapy focus-report FOLDER; got {' '.join(args) or 'none'}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
-        from scrapy_focus.found.folder import write_report
+        from scrapy_focus.finders.kit.page.folder import write_report
 
         try:
             page = write_report(Path(args[0]))

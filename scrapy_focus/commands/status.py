@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import JobCommand, add_cluster, cluster_of, make_console, one_line, say
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import counted, printable, printable_json, reason_of
+from scrapy_focus.finders.kit.commands.base import JobCommand, add_cluster, cluster_of, make_console, one_line, say
 
 if TYPE_CHECKING:
     import argparse
@@ -214,7 +214,7 @@ def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
 def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
     """Return what the policy shows of itself, a line for each row."""
     from scrapy_focus.core.policy import PolicyTable
-    from scrapy_focus.found.tablelines import in_lines
+    from scrapy_focus.core.table_lines import in_lines
 
     tables = [PolicyTable(**table) for table in found["tables"]]
     lines = [line for table in tables if table.rows for line in in_lines(table, width, len(table.rows))]

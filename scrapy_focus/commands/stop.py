@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, add_cluster, cluster_of, say
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError
 from scrapy_focus.core.printable import reason_of
+from scrapy_focus.finders.kit.commands.base import FocusCommand, add_cluster, cluster_of, say
 
 if TYPE_CHECKING:
     import argparse

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import counted
+from scrapy_focus.finders.kit.commands.base import (
+    FocusCommand,
+    make_console,
+    read_numbers,
+    refuse_arguments,
+    say,
+    try_out,
+)
 
 if TYPE_CHECKING:
     import argparse

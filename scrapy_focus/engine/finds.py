@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.marks import page_of
-from scrapy_focus.found.alike import links_like, pages_like, text_like
+from scrapy_focus.web.link_kinds import links_like, pages_like, text_like
 from scrapy_focus.web.mime import FILE_TYPES, extension
 
 if TYPE_CHECKING:

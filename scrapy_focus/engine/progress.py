@@ -7,8 +7,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.engine.finds import Finds, unlike
-from scrapy_focus.found.tablelines import in_lines
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:

@@ -27,9 +27,10 @@ sys.meta_path.insert(0, Nowhere())
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "ray" else find(name, package)
 import scrapy_focus, scrapy_focus.making
-import scrapy_focus.commands as commands
-for module in pkgutil.iter_modules(commands.__path__):
-    __import__(f"scrapy_focus.commands.{module.name}")
+from importlib.metadata import entry_points
+for command in entry_points(group="scrapy.commands"):
+    if command.module.startswith("scrapy_focus."):
+        __import__(command.module)
 """
 CRAWL = """
 from scrapy import Spider

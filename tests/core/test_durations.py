@@ -12,8 +12,8 @@ from scrapy_focus import ConfigError
 from scrapy_focus.config import Config, longest_wait, seconds_in
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration, unit_of
+from scrapy_focus.finders.kit.spiders.arguments import duration_of, hours_of
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.spiders.arguments import duration_of, hours_of
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
+from scrapy_focus.finders.files.pipelines import FIELDS
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.spiders.pipelines import FIELDS
 from scrapy_focus.web.apis.answers import Reason as Unread
 from scrapy_focus.web.told import Reason
 from scrapy_focus.web.traps import Limits
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-FOLDERS = ("*.py", "engine/**/*.py", "spiders/watching.py")
+FOLDERS = ("*.py", "engine/**/*.py", "finders/kit/spiders/watching.py")
 SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
 SOURCES += [PACKAGE / "core/late.py", PACKAGE / "cluster/worker.py", PACKAGE / "cluster/leader.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/

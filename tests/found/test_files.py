@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import Run, can_go_on, next_run, note_begin, note_end, note_going_on, prepare
-from scrapy_focus.found.files import FileList, read_files, relative
-from scrapy_focus.found.lines import add_line, cut_line, read_lines
+from scrapy_focus.finders.files.asked_urls import Asked
+from scrapy_focus.finders.files.file_list import FileList, read_files, relative
+from scrapy_focus.finders.kit.records.crawls import (
+    Run,
+    can_go_on,
+    next_run,
+    note_begin,
+    note_end,
+    note_going_on,
+    prepare,
+)
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,14 +13,14 @@ from urllib.parse import unquote
 import pytest
 
 from scrapy_focus.core.errors import ConfigError, StorageError
-from scrapy_focus.found.curve import curve
-from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.listed import read_list
-from scrapy_focus.found.notes import Answer, NoteBook, link_key
-from scrapy_focus.found.page import page
-from scrapy_focus.found.paid import Paid, paid
-from scrapy_focus.found.report import Broken, report_of
-from scrapy_focus.found.tables import traffic_table
+from scrapy_focus.finders.kit.page.curve import curve
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.page.page import page
+from scrapy_focus.finders.kit.page.paid import Paid, paid
+from scrapy_focus.finders.kit.page.report import Broken, report_of
+from scrapy_focus.finders.kit.page.tables import traffic_table
+from scrapy_focus.finders.kit.records.listed import read_list
+from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
 from tests.found.foundfolders import (
     EVIL,
     SITE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_focus.found.notes import NOTES, Answer, NoteBook, Notes, read_notes
+from scrapy_focus.finders.kit.records.notes import NOTES, Answer, NoteBook, Notes, read_notes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.linkbook import GRAPH, LinkBook, read_links
-from scrapy_focus.found.ranking import Through, read_ranking
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.records.link_book import GRAPH, LinkBook, read_links
+from scrapy_focus.finders.kit.records.ranking import Through, read_ranking
 from tests.found.foundfolders import EVIL, hostile_importance
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.found.linkbook import Came
+    from scrapy_focus.finders.kit.records.link_book import Came
 
 D = 0.9
 

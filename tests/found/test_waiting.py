@@ -9,11 +9,11 @@ import pytest
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import Link
-from scrapy_focus.found import waiting
-from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import last_crawl
-from scrapy_focus.found.files import FileList
-from scrapy_focus.found.waiting import LINKS, Seen, Waiting
+from scrapy_focus.finders.files import waiting_links
+from scrapy_focus.finders.files.asked_urls import Asked
+from scrapy_focus.finders.files.file_list import FileList
+from scrapy_focus.finders.files.waiting_links import LINKS, Seen, Waiting
+from scrapy_focus.finders.kit.records.crawls import last_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,8 +71,8 @@ def test_places_take_turns(tmp_path: Path) -> None:
 
 def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more links than are kept the first are; texts are cut, and a URL that is longer than one may be is left out."""
-    monkeypatch.setattr(waiting, "_KEPT", 5)
-    monkeypatch.setattr(waiting, "_MOST", 3)
+    monkeypatch.setattr(waiting_links, "_KEPT", 5)
+    monkeypatch.setattr(waiting_links, "_MOST", 3)
     first = Waiting(tmp_path, 1)
     first.note(PAGE, [link("x" * 3000), link("0", anchor="a" * 9999, context="c" * 9999)])
     for n in range(1, 20):

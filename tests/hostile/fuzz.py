@@ -304,14 +304,14 @@ def _heads() -> Iterator[bytes]:
 
 @cache
 def _datasets() -> Any:
-    from scrapy_focus.spiders.datasets import DatasetsSpider
+    from scrapy_focus.finders.files.spider import DatasetsSpider
 
     return DatasetsSpider(root="http://host.test/")
 
 
 @cache
 def _topic() -> Any:
-    from scrapy_focus.spiders.topic import TopicSpider
+    from scrapy_focus.finders.topic.spider import TopicSpider
     from scrapy_focus.topic.keywords import KeywordRelevance
 
     spider = TopicSpider(seeds="http://host.test/", keywords="bees,honey", out=tempfile.mkdtemp() + "/out.jsonl")
@@ -325,7 +325,7 @@ def scraped(spider: Callable[[], Any], data: bytes) -> None:
     from scrapy.http import Headers
     from scrapy.responsetypes import responsetypes
 
-    from scrapy_focus.spiders.middlewares import redirect_of
+    from scrapy_focus.finders.kit.spiders.middlewares import redirect_of
 
     said, body = message(data)
     headers = Headers(
@@ -345,7 +345,7 @@ def named(data: bytes) -> None:
     """The name of a file, from a header and from a URL: one part of a path, that can be written."""
     from scrapy.http import Response
 
-    from scrapy_focus.spiders.datasets import file_name
+    from scrapy_focus.finders.files.spider import file_name
 
     text = data.decode("latin-1")
     for url, said in ((_URL, text), ("http://host.test/" + text.encode("ascii", "replace").decode(), "")):
@@ -518,7 +518,7 @@ def listing(data: bytes) -> None:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_focus.spiders.listings import links_of_listing, listing_in
+    from scrapy_focus.finders.kit.spiders.listings import links_of_listing, listing_in
 
     _, body = message(data)
     for content in (data, body):
@@ -564,7 +564,7 @@ def _named_in(data: bytes) -> None:
     from scrapy import Request
     from scrapy.robotstxt import ProtegoRobotParser
 
-    from scrapy_focus.spiders.listings import NamedSitemaps
+    from scrapy_focus.finders.kit.spiders.listings import NamedSitemaps
 
     asked: list[Request] = []
     signals = SimpleNamespace(connect=lambda *_: None)
@@ -576,7 +576,7 @@ def _named_in(data: bytes) -> None:
 
 def file(data: bytes) -> None:
     """What a file is: by its first bytes, its headers, the wishes of a user for its URL; and where it is stored."""
-    from scrapy_focus.found.names import Names, safe_name
+    from scrapy_focus.finders.files.file_names import Names, safe_name
     from scrapy_focus.web.mime import parse_mime
     from scrapy_focus.web.names import announced_name
     from scrapy_focus.web.sniff import sniff

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
 from scrapy.utils.misc import load_object, walk_modules_iter
 
-from scrapy_focus.found.frame import made_environment
+from scrapy_focus.finders.kit.page.frame import made_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 OURS = (
     "scrapy_focus.scheduler", "scrapy_focus.schedulers", "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares",
     "scrapy_focus.dupefilters", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight", "scrapy_focus.engine.turns",
-    "scrapy_focus.spiders.middlewares", "scrapy_focus.spiders.pipelines", "scrapy_focus.spiders.datasets", "scrapy_focus.spiders.topic",
+    "scrapy_focus.finders.kit.spiders.middlewares", "scrapy_focus.finders.files.pipelines", "scrapy_focus.finders.files.spider", "scrapy_focus.finders.topic.spider",
 )  # fmt: skip
 BEFORE = (
-    "scrapy_focus.spiders.datasets", "scrapy_focus.spiders.topic", "scrapy_focus.spiders.pipelines", "scrapy_focus.addon", "scrapy_focus.scheduler",
+    "scrapy_focus.finders.files.spider", "scrapy_focus.finders.topic.spider", "scrapy_focus.finders.files.pipelines", "scrapy_focus.addon", "scrapy_focus.scheduler",
     "sklearn.linear_model", "scrapy.cmdline", "scrapy.commands.crawl", "scrapy.core.downloader.handlers.http11", "scrapy_focus.commands.status",
     "scrapy_focus.commands.check", "scrapy_focus.jobs.doctor.check", "scrapy_focus.jobs.doctor.status", "scrapy_focus.policies.treeq",
     "scrapy_focus.policies.branching", "scrapy_focus.policies.tagpath", "rich.panel", "rich.live", "stock.spiders",
@@ -156,7 +156,7 @@ def serve() -> None:
     """Run commands in forks, as asked for on stdin, a line of JSON each; say on stdout what was measured, alike."""
     for name in BEFORE:
         import_module(name)
-    for package in ("scrapy.commands", "scrapy_focus.commands"):
+    for package in ("scrapy.commands", "scrapy_focus.commands", "scrapy_focus.finders", "scrapy_focus.lab.commands"):
         deque(walk_modules_iter(package), maxlen=0)
     for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
         deque(map(load_object, components), maxlen=0)

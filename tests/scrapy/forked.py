@@ -307,7 +307,7 @@ def _import_what_commands_need() -> None:
     from scrapy.settings.default_settings import DOWNLOAD_HANDLERS_BASE
     from scrapy.utils.misc import load_object, walk_modules_iter
 
-    from scrapy_focus.found.frame import made_environment
+    from scrapy_focus.finders.kit.page.frame import made_environment
 
     for name in (
         "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors", "sklearn.linear_model", "rich.live", "jinja2",

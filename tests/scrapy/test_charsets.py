@@ -10,14 +10,14 @@ import pytest
 from crawls import STOCK, crawl
 from mocksite import MockSite
 
-from scrapy_focus.found.linkbook import read_links
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.kit.records.link_book import read_links
+from scrapy_focus.finders.news.spider import NewsSpider
+from scrapy_focus.finders.structured.spider import StructuredSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.lab.recordings.writer import SiteWriter
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.important import ImportantSpider
-from scrapy_focus.spiders.news import NewsSpider
-from scrapy_focus.spiders.recorder import RecordSpider
-from scrapy_focus.spiders.structured import StructuredSpider
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.lab.spiders.recorder import RecordSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -308,7 +308,9 @@ def test_what_cannot_be_compared_is_one_line(
 
 def test_the_command_imports_little() -> None:
     """Each start of ``scrapy`` imports the command, and nothing that it needs only when it runs."""
-    code = "import scrapy_focus.commands.compare, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    code = (
+        "import scrapy_focus.lab.commands.compare, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

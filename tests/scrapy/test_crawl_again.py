@@ -16,12 +16,12 @@ from test_datasets_kills import Crawls
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.found.crawls import last_crawl, prepare
-from scrapy_focus.found.notes import read_notes
+from scrapy_focus.finders.files.next_crawl import AskIfChanged, response_of
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.records.crawls import last_crawl, prepare
+from scrapy_focus.finders.kit.records.notes import read_notes
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders.again import AskIfChanged, response_of
-from scrapy_focus.spiders.datasets import DatasetsSpider
 from tests.made import HANG
 
 if TYPE_CHECKING:

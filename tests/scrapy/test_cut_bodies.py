@@ -15,7 +15,7 @@ from crawls import Crawled, Follower, crawl
 from mocksite import MockSite
 
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.web.encodings import is_whole
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ class Dump(MemoryStatsCollector):
 STORE = """
 import json, os, signal, sys
 from pathlib import Path
-from scrapy_focus.spiders.items import DataFile
-from scrapy_focus.spiders.pipelines import StoreFiles
+from scrapy_focus.finders.kit.spiders.items import DataFile
+from scrapy_focus.finders.files.pipelines import StoreFiles
 
 out, step = Path(sys.argv[1]), sys.argv[2]
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
@@ -98,8 +98,8 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     done = subprocess.run([sys.executable, "-c", STORE, str(tmp_path), step], cwd=PROJECT, check=False)
     assert done.returncode == -signal.SIGKILL
     monkeypatch.syspath_prepend(str(PROJECT))
-    from scrapy_focus.spiders.items import DataFile
-    from scrapy_focus.spiders.pipelines import StoreFiles
+    from scrapy_focus.finders.files.pipelines import StoreFiles
+    from scrapy_focus.finders.kit.spiders.items import DataFile
 
     def make(url: int, content: int) -> DataFile:
         return DataFile(
@@ -125,8 +125,8 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_new_crawl_with_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an earlier crawl listed is an item of the next one, and has a line there; a resumed one adds no other."""
     monkeypatch.syspath_prepend(str(PROJECT))
-    from scrapy_focus.spiders.items import DataFile
-    from scrapy_focus.spiders.pipelines import StoreFiles
+    from scrapy_focus.finders.files.pipelines import StoreFiles
+    from scrapy_focus.finders.kit.spiders.items import DataFile
 
     for crawl, resumed, states in ((1, False, ["new"]), (2, False, ["new", "same"]), (2, True, ["new", "same"])):
         pipeline = StoreFiles(tmp_path / "out", resumed=resumed, crawl=crawl)

@@ -25,7 +25,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.ending import STATUS, Facts, count_type, draw, ending_of, seen
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from crawls import BREADTH_FIRST, Follower, SomeHeadsFirst, crawl
 from mocksite import MockSite, tree_paths
 from scrapy import Request, Spider
 
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.important import ImportantSpider
-from scrapy_focus.spiders.news import NewsSpider
-from scrapy_focus.spiders.structured import StructuredSpider
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.news.spider import NewsSpider
+from scrapy_focus.finders.structured.spider import StructuredSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -23,16 +23,16 @@ from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.__main__ import main
-from scrapy_focus.commands.files import COST_LIMIT
-from scrapy_focus.commands.finding import url_of
-from scrapy_focus.found.crawls import prepare
+from scrapy_focus.finders.files.command import COST_LIMIT
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.kit.commands.finding import url_of
+from scrapy_focus.finders.kit.records.crawls import prepare
+from scrapy_focus.finders.kit.spiders import polite
+from scrapy_focus.finders.structured.spider import StructuredSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders import polite
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.important import ImportantSpider
-from scrapy_focus.spiders.structured import StructuredSpider
-from scrapy_focus.spiders.topic import TopicSpider
 from scrapy_focus.topic.relevance import LinearRelevance
 from tests.made import HANG
 

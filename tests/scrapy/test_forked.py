@@ -13,6 +13,9 @@ import pytest
 from forked import Forked
 
 import scrapy_focus.commands
+import scrapy_focus.finders
+import scrapy_focus.lab.commands
+import scrapy_focus.lab.spiders
 import scrapy_focus.spiders
 from tests.made import HANG, modules_of
 
@@ -25,6 +28,13 @@ atexit.register(lambda: print("over"))
 print(json.dumps([sys.argv, os.getcwd(), os.environ.get("MINE"), os.environ.get("HOME"), sys.path[0], sys.stdin.read(), __name__]))
 print("wrong", file=sys.stderr)
 """
+PACKAGES = (
+    scrapy_focus.commands,
+    scrapy_focus.finders,
+    scrapy_focus.lab.commands,
+    scrapy_focus.lab.spiders,
+    scrapy_focus.spiders,
+)
 FIRST = """
 import importlib, os, sys
 import scrapy.cmdline
@@ -81,8 +91,6 @@ def test_a_fork_can_be_waited_for_and_killed() -> None:
 
 def test_each_command_and_spider_can_be_imported_first() -> None:
     """Each imports what it needs, whatever is imported before it."""
-    names = [
-        module.__name__ for package in (scrapy_focus.commands, scrapy_focus.spiders) for module in modules_of(package)
-    ]
+    names = [module.__name__ for package in PACKAGES for module in modules_of(package)]
     done = subprocess.run([sys.executable, "-c", FIRST, *names], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

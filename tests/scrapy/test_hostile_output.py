@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from scrapy_focus.spiders.reasons import reason
+from scrapy_focus.finders.kit.spiders.reasons import reason
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=80)
 ROOT = Path(__file__).parents[2]

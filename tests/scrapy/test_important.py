@@ -22,15 +22,15 @@ from scrapy.exceptions import UsageError
 
 from linkweb.web import LinkWeb
 from scrapy_focus import HotQueue, Importance
-from scrapy_focus.commands.finding import in_options
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.links import key_of
-from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.linkbook import read_links
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.kit.commands.finding import in_options
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.records.link_book import read_links
 from scrapy_focus.lab.replay.importance_metrics import pagerank
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders.important import ImportantSpider
 from tests.made import HANG
 from tests.pages import Reader
 
@@ -46,7 +46,7 @@ import os, signal, sys
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy_focus.core.events import Concluded
 from scrapy_focus.jobs.job import Job
-from scrapy_focus.spiders.important import ImportantSpider
+from scrapy_focus.finders.important.spider import ImportantSpider
 
 root, out, until = *sys.argv[1:3], int(sys.argv[3])
 tell, told = Job.tell, [0]
@@ -352,7 +352,7 @@ def test_mistakes(args: dict[str, str], said: str) -> None:
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy focus-important`` in a folder, whatever commands the environment has."""
     code = (
-        "import sys, scrapy.cmdline as c; from scrapy_focus.commands.important import ImportantCommand as I;"
+        "import sys, scrapy.cmdline as c; from scrapy_focus.finders.important.command import ImportantCommand as I;"
         "named = c._get_commands_from_entry_points;"
         "c._get_commands_from_entry_points = lambda *a, **k: {**named(*a, **k), 'focus-important': I()};"
         "c.execute(['scrapy', 'focus-important', *sys.argv[1:]])"

@@ -191,11 +191,14 @@ def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Pat
     """The topic spider, with the settings of its project, does not go inside from outside pages."""
     from focused import settings as project
 
-    from scrapy_focus.spiders.topic import TopicSpider
+    from scrapy_focus.finders.topic.spider import TopicSpider
 
     outside.pages["/"] = f'<a href="{site.url("/ok")}">bees</a><a href="/redirect?to={site.url("/ok?2")}">bees</a>'
     own = {name: getattr(project, name) for name in dir(project) if name.isupper()}
-    judged = {**SETTINGS["DOWNLOADER_MIDDLEWARES"], "scrapy_focus.spiders.middlewares.RedirectsAreLinks": 610}
+    judged = {
+        **SETTINGS["DOWNLOADER_MIDDLEWARES"],
+        "scrapy_focus.finders.kit.spiders.middlewares.RedirectsAreLinks": 610,
+    }
     own |= {"DOWNLOADER_MIDDLEWARES": judged, "DOWNLOAD_DELAY": 0}
     spider = type(
         "Topic", (TopicSpider,), {"custom_settings": {**TopicSpider.custom_settings, "DOWNLOADER_MIDDLEWARES": judged}}
@@ -208,7 +211,7 @@ def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Pat
 def test_a_recording_asks_no_inside_sub_domain(site: MockSite, outside: MockSite, tmp_path: Path) -> None:
     """The recorder, which goes to all sub-domains of a site, leaves those that lead inside; its own roots may be there."""
     from scrapy_focus.lab.recordings.writer import SiteWriter
-    from scrapy_focus.spiders.recorder import RecordSpider
+    from scrapy_focus.lab.spiders.recorder import RecordSpider
 
     outside.pages["/"] = f'<a href="{site.url("/ok")}">x</a><a href="/ok">y</a>'
     settings = {**SETTINGS, "SCHEDULER": "scrapy.core.scheduler.Scheduler"}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.policies.revisits import Revisits
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 

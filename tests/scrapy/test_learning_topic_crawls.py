@@ -34,7 +34,7 @@ SETTINGS = {
     "FOCUS_MAX_INFLIGHT": 1,
 }  # fmt: skip
 SPIDER = """
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 from tests.growing import Growing
 
 class GrowingSpider(TopicSpider):

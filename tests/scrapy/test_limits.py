@@ -215,7 +215,7 @@ def _project() -> Iterator[None]:
 
 def name_of(header: str | bytes, url: str = "http://h/from/url.csv") -> str:
     """Return the name of a file with this ``Content-Disposition``."""
-    from scrapy_focus.spiders.datasets import file_name
+    from scrapy_focus.finders.files.spider import file_name
 
     value = header if isinstance(header, bytes) else header.encode("utf-8", "surrogatepass")
     return str(file_name(Response(url, headers={"Content-Disposition": value}), "text/csv"))

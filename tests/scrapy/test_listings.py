@@ -10,9 +10,9 @@ from crawls import crawl
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.listings import listing_links
-from scrapy_focus.spiders.news import NewsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.spiders.listings import listing_links
+from scrapy_focus.finders.news.spider import NewsSpider
 
 if TYPE_CHECKING:
     from pathlib import Path

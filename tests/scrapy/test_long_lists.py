@@ -12,8 +12,8 @@ from handmadebrowser import HANDLERS, SCRIPT, put_in
 
 from scrapy_focus.core.types import Placement
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.found.notes import Notes
-from scrapy_focus.found.page import _rendered
+from scrapy_focus.finders.kit.page.page import _rendered
+from scrapy_focus.finders.kit.records.notes import Notes
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from scrapy_focus.engine.inflight import ResponsePage
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.spiders.middlewares import LongPagesAreCut, end_of, refresh_of
+from scrapy_focus.finders.kit.spiders.middlewares import LongPagesAreCut, end_of, refresh_of
 
 
 @pytest.mark.parametrize(

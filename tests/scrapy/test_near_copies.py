@@ -12,9 +12,9 @@ from scrapy import Request
 
 from scrapy_focus.engine.nearcopies import PARAMETERS
 from scrapy_focus.extensions import progress
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

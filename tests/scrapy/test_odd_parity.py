@@ -17,10 +17,10 @@ from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import SiteWriter
 from scrapy_focus.lab.replay.counterfactual import counterfactual
 from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.spiders.recorder import RecordSpider
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.spiders.recorder import RecordSpider
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_focus import Link, Outcome, Pick
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 
 IMAGE = {"Content-Type": "image/png"}
 REFRESH = b'<html><meta http-equiv="refresh" content="0;url=/after/busy"></html>'

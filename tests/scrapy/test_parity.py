@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_focus import Link, Outcome
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 
 BUDGET = 300
 _FEW, _VISITS = 60, 400  # pages that are fetched again and again, in so many requests

@@ -12,8 +12,8 @@ import scrapy
 from crawls import crawl
 from handmadehosts import Handmade, html
 
-from scrapy_focus.spiders.structured import StructuredSpider
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.finders.structured.spider import StructuredSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

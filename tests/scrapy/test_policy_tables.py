@@ -10,12 +10,12 @@ from crawls import crawl
 from mocksite import MockSite
 
 from scrapy_focus import PolicyTable
-from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.policytables import Said, write_tables
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.page.policy_tables import Said, write_tables
+from scrapy_focus.finders.kit.spiders import watching
+from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.spiders import watching
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.news import NewsSpider
 from tests.pages import Reader
 
 if TYPE_CHECKING:

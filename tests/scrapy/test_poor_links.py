@@ -8,8 +8,8 @@ import pytest
 from crawls import Follower, crawl
 
 from scrapy_focus.__main__ import main
-from scrapy_focus.spiders.important import ImportantSpider
-from scrapy_focus.spiders.polite import FOCUS_POOR_LAST
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.kit.spiders.polite import FOCUS_POOR_LAST
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,7 +33,7 @@ from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.html import read_page
 from scrapy_focus.lab.recordings.writer import SiteWriter
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
-from scrapy_focus.spiders.recorder import RecordSpider
+from scrapy_focus.lab.spiders.recorder import RecordSpider
 from tests.made import HANG
 
 if TYPE_CHECKING:
@@ -517,7 +517,7 @@ def test_answers_of_the_cache_are_recorded(site: MockSite, tmp_path: Path) -> No
 def test_recorder_and_spider_see_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """The spider of the example project asks for exactly what is recorded as a link, in the same order."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    from scrapy_focus.spiders.datasets import DatasetsSpider
+    from scrapy_focus.finders.files.spider import DatasetsSpider
 
     with OddSite() as server:
         for path in ("/", "/plain", "/based", "/latin", "/broken", "/twice", "/untyped"):
@@ -788,6 +788,8 @@ def test_another_root_is_refused(odd: Recorded, tmp_path: Path) -> None:
 
 def test_commands_import_little() -> None:
     """Each start of ``scrapy`` imports the command, and nothing that it needs only when it runs."""
-    code = "import scrapy_focus.commands.record, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    code = (
+        "import scrapy_focus.lab.commands.record, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

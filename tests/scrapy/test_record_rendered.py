@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mocksite import MockSite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HAS_BROWSER = find_spec("scrapy_playwright") is not None and CHROMIUM is not None

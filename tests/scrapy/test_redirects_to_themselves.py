@@ -12,8 +12,8 @@ from mocksite import MockSite
 from scrapy import Request, Spider, signals
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

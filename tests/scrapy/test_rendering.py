@@ -20,8 +20,8 @@ from scrapy_focus.core.types import Placement
 from scrapy_focus.downloadermiddlewares import MeterMiddleware
 from scrapy_focus.engine.browser import found, guard, keeper
 from scrapy_focus.engine.browser.visit import Limits
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

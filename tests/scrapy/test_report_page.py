@@ -22,14 +22,14 @@ from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.core.printable import counted
-from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.listed import read_list
-from scrapy_focus.found.notes import NOTES, NoteBook, read_notes
-from scrapy_focus.found.report import report_of
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.page.report import report_of
+from scrapy_focus.finders.kit.records.listed import read_list
+from scrapy_focus.finders.kit.records.notes import NOTES, NoteBook, read_notes
+from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.topic import TopicSpider
 from tests.made import HANG
 from tests.pages import Reader
 
@@ -47,7 +47,7 @@ import os, signal, sys
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy_focus.core.events import Concluded
 from scrapy_focus.jobs.job import Job
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 
 root, out, job, until = *sys.argv[1:4], int(sys.argv[4])
 tell, told = Job.tell, [0]

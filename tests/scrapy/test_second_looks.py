@@ -20,10 +20,10 @@ from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
 from scrapy_focus.engine.renderings import begin_rendering, take_back
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, has_spider_middleware
-from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

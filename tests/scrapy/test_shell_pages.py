@@ -9,7 +9,7 @@ from crawls import BREADTH_FIRST, Follower, crawl
 
 from scrapy_focus.engine.browser import found
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,12 +24,12 @@ from scrapy.spiders import SitemapSpider
 
 from scrapy_focus import ItemsGoal, Link, Placement, State
 from scrapy_focus.engine import signals as module
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.spiders.listings import listing_links
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.listings import listing_links
 from tests.docs.test_snippets import blocks
 from tests.made import HANG, EachAgain
 

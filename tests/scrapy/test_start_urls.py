@@ -12,12 +12,12 @@ from handmadehosts import Handmade, html
 from mocksite import MockSite
 from test_find_commands import FAST, manifest, run
 
-from scrapy_focus.spiders.credentials import take_credentials
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.important import ImportantSpider
-from scrapy_focus.spiders.news import NewsSpider
-from scrapy_focus.spiders.structured import StructuredSpider
-from scrapy_focus.spiders.topic import TopicSpider
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.important.spider import ImportantSpider
+from scrapy_focus.finders.kit.spiders.credentials import take_credentials
+from scrapy_focus.finders.news.spider import NewsSpider
+from scrapy_focus.finders.structured.spider import StructuredSpider
+from scrapy_focus.finders.topic.spider import TopicSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

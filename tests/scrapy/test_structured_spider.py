@@ -23,10 +23,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.found.entities import read_entities
-from scrapy_focus.found.folder import write_report
+from scrapy_focus.finders.kit.page.folder import write_report
+from scrapy_focus.finders.kit.records.entities import read_entities
+from scrapy_focus.finders.structured.spider import StructuredSpider, outermost, within
 from scrapy_focus.lab.sites.portal.portal import Page
-from scrapy_focus.spiders.structured import StructuredSpider, outermost, within
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.entities import Entity
 from tests.made import HANG
@@ -41,7 +41,7 @@ RUN = """
 import os, signal, sys
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy_focus.spiders.structured import StructuredSpider
+from scrapy_focus.finders.structured.spider import StructuredSpider
 
 seeds, out, until = *sys.argv[1:3], int(sys.argv[3])
 

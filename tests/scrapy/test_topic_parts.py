@@ -18,13 +18,14 @@ from scrapy.settings import Settings
 
 from scrapy_focus import ConfigError, Crawl, memory_frontier
 from scrapy_focus.config import Config
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.spiders import middlewares
+from scrapy_focus.finders.kit.spiders.reasons import reason
+from scrapy_focus.finders.topic import spider as topic
+from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.treeq.policy import TreeQ
-from scrapy_focus.spiders import middlewares, topic
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.spiders.topic import TopicSpider
 from scrapy_focus.topic.adaptive import AdaptiveRelevance
 from scrapy_focus.topic.examples import Given, read_given
 from scrapy_focus.topic.keywords import KeywordRelevance

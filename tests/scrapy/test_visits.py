@@ -14,8 +14,8 @@ from versionsite import PROSE, VersionSite
 
 from scrapy_focus import FilesGoal, Placement
 from scrapy_focus.engine.lastvisit import Visit
+from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.jobs.answers import KeptAnswers
-from scrapy_focus.spiders.datasets import DatasetsSpider
 from tests.made import EachAgain
 
 if TYPE_CHECKING:

@@ -22,17 +22,17 @@ from forked import Forked
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import in_options
 from scrapy_focus.core.clock import FastClock
-from scrapy_focus.found.news import time_of, time_text
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.commands.finding import in_options
+from scrapy_focus.finders.kit.records.news import time_of, time_text
+from scrapy_focus.finders.kit.spiders import watching
+from scrapy_focus.finders.kit.spiders.watching import Writings
+from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.lab.sites.news.site import NewsSite
 from scrapy_focus.lab.sites.server import SiteServer
-from scrapy_focus.spiders import watching
-from scrapy_focus.spiders.datasets import DatasetsSpider
-from scrapy_focus.spiders.news import NewsSpider
-from scrapy_focus.spiders.watching import Writings
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
+from scrapy_focus.finders.kit.sheets.environment import environment
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.lab.compare import plots as drawing
 from scrapy_focus.lab.compare.words import (
     bound,
@@ -28,8 +30,6 @@ from scrapy_focus.lab.compare.words import (
     warnings_of,
 )
 from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS
-from scrapy_focus.sheets.environment import environment
-from scrapy_focus.sheets.tables import Cell, Row, Table
 
 if TYPE_CHECKING:
     from jinja2 import Template

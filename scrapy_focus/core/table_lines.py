@@ -1,0 +1,70 @@
+"""Tables of a policy as lines of a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.shown_urls import bare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.core.policy import PolicyTable
+
+_LARGE, _HUGE = 100, 1e15  # numbers without decimals, and those of which only the size is told
+_WIDEST, _NARROWEST = 40, 12  # columns of a terminal that a text has
+_GAP = 2  # between two columns of a table
+
+
+def in_lines(table: PolicyTable, width: int, most: int) -> list[str]:
+    """Return a table as lines of a terminal: its title, the names of its columns, and up to so many rows.
+
+    Texts are cut, and columns at the end left out, so that no line has more than ``width`` columns if one column fits.
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    shown = [[*table.columns], *([text_of(value) for value in row] for row in table.rows[:most])]
+    is_text = [any(isinstance(row[i], str) for row in table.rows[:most]) for i in range(len(table.columns))]
+    widths = [min(_WIDEST, max(cell_len(row[i]) for row in shown)) for i in range(len(table.columns))]
+    widths = _fitting(widths, is_text, width)
+    title = f"{table.title}, {most:,} of {len(table.rows):,}:" if len(table.rows) > most else f"{table.title}:"
+    lines = [title]
+    for row in shown:
+        cells = []
+        for text, cells_wide, is_left in zip(row, widths, is_text, strict=False):
+            blank = " " * (cells_wide - cell_len(text))
+            if cell_len(text) > cells_wide:
+                cells.append(f"{set_cell_size(text, cells_wide - 1)}…" if cells_wide > 1 else "…")
+            else:
+                cells.append(text + blank if is_left else blank + text)
+        lines.append((" " * _GAP).join(cells).rstrip())
+    return lines
+
+
+def text_of(value: str | float) -> str:
+    """Return a value of a table as it is shown.
+
+    Examples
+    --------
+    >>> text_of(12345), text_of(12345.6), text_of(0.12345), text_of(1e300), text_of("https://example.org/a")
+    ('12,345', '12,346', '0.123', '1e+300', 'example.org/a')
+    """
+    if isinstance(value, str):
+        return bare(value)
+    if abs(value) >= _HUGE:
+        return f"{float(value):.3g}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= _LARGE else f"{value:.3g}"
+
+
+def _fitting(widths: Sequence[int], is_text: Sequence[bool], room: int) -> list[int]:
+    """Make columns of text narrower, and then leave columns out at the end, until a line fits."""
+    found = [*widths]
+    while sum(found) + _GAP * (len(found) - 1) > room:
+        wide = [(width, i) for i, width in enumerate(found) if is_text[i] and width > _NARROWEST]
+        if wide:
+            found[max(wide)[1]] -= 1
+        elif len(found) > 1:
+            found.pop()
+        else:
+            return [max(1, room)]
+    return found

@@ -1,0 +1,1 @@
+"""Finds data files, and stores them: ``scrapy focus-files``, ``scrapy crawl datasets``."""

@@ -1,0 +1,189 @@
+"""What earlier crawls asked for besides files: pages to look at again, for what is new on them.
+
+New pages with files are linked where old ones are, so pages that led to several of these (topics, listings) are looked
+at first, by how many that were. New files on old pages are rare; they come where several stand on a page, rather than
+on one that has its only file. So pages with files come next, those of sections with most files on a page first, and all
+else comes last. Each look is a link of its own kind, in the place of all pages of its section that are looked at, and
+the policy learns what they are worth by pulling some. A link that no crawl saw is judged by its section, too: what
+earlier crawls found on such pages is known before the first pull.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from sys import intern
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_focus.finders.files.file_list import MANIFEST
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines, web_url
+from scrapy_focus.policies.branching.layout import AGAIN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = ".focus/asked.jsonl"
+
+What = Literal["page", "other"]
+Brought = Literal["files", "leads", "none"]  # what links on a page led to: files, pages that brought files, or neither
+Turn = Literal["lead", "file", "other"]  # what led to several pages with files; to one, or to files; neither
+
+_MOST = 20_000  # that are asked for again
+_KEPT = 500_000  # of which it is remembered that they were asked for
+_DIGITS = re.compile(r"\d+")
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2})?")  # as a folder
+_FOLDERS = 2  # of a path that tell of what kind a page is
+_LONGEST = 60  # characters of them
+_STEPS = 20  # clicks from a page to a page with files that are followed back
+_LEAST = 3  # pages of a section that brought files ...
+_SHARE = 0.5  # ... and share of all its pages, from which on new ones are expected to
+_MANY = 20  # pages of a section ...
+_POOR = 0.05  # ... of which so few brought files or led to such that new ones are expected not to
+_DULL = "again/dull"  # the place of those
+_LAST = 3  # turn of what is looked at last
+_SEVERAL = 2.0  # pages with files to which a page led, from which on it is looked at first
+
+
+class Look(NamedTuple):
+    """What is asked for again, and where it stands: a tag path that no page has."""
+
+    url: str
+    place: str
+    turn: Turn
+
+
+@dataclass(slots=True)
+class Section:
+    """Pages whose URLs have a pattern in common."""
+
+    pages: int = 0
+    paid: int = 0  # of these, that brought files
+    files: int = 0
+    led: int = 0  # pages that led to such
+    leads: int = 0  # pages with files that they led to
+
+
+class Asked:
+    """The URLs that the crawls of a folder asked for, but for files.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    crawl
+        The number of this crawl.
+    """
+
+    def __init__(self, out: Path, crawl: int) -> None:
+        self.path = out / ASKED
+        self.crawl = crawl
+        self.before: dict[str, What] = {}
+        self._noted: set[str] = set()
+        self._seen_on: dict[str, str] = {}  # by URL: the page on which an earlier crawl saw it first
+        cut_line(self.path)
+        for line in read_lines(self.path, url=str, crawl=int, page=str):
+            url = web_url(line.get("url") or "", self.path)
+            if (line.get("crawl") or 1) >= crawl:
+                self._noted.add(url)
+            elif len(self.before) < _KEPT:
+                self.before[url] = "page" if line.get("what") == "page" else "other"
+                self._seen_on.setdefault(url, intern(line.get("page") or ""))
+        self._files = Counter(line.get("page") or "" for line in read_lines(out / MANIFEST, page=str) if self.before)
+        self._leads = self._count_leads()
+        self._sections = self._read_sections()
+
+    def note(self, url: str, what: What, page: str = "") -> None:
+        """Note that this crawl asked for a URL that it saw on a page, and what it was; once each."""
+        if url not in self._noted and self.before.get(url) != what and len(self._noted) < _KEPT:
+            self._noted.add(url)
+            add_line(self.path, {"url": url, "what": what, "page": page, "crawl": self.crawl})
+
+    def place_of_new(self, url: str) -> str:
+        """Return where a link stands that no crawl saw before: ``""`` for where it is on its page.
+
+        Links to pages like those that brought files have a place of their own, and so have those to pages like many
+        that neither did nor led to such.
+        """
+        section = self._sections.get(pattern := pattern_of(url)) if self._sections else None
+        if section is None:
+            return ""
+        if section.paid >= max(_LEAST, _SHARE * section.pages):
+            return f"{AGAIN['new']}.{pattern}"
+        poor = section.pages >= _MANY and section.paid + section.led <= _POOR * section.pages
+        return _DULL if poor else ""
+
+    def again(self) -> list[Look]:
+        """Return what is asked for again, 20,000 at most, what is worth most first.
+
+        First come pages that led to several pages with files, and others of a section where most did; then pages with
+        files, those of sections with many on a page first; then what led to one; then all else.
+        """
+        looks = sorted((self._look(url, what) for url, what in self.before.items()), key=lambda each: each[:2])
+        return [look for *_, look in looks[:_MOST]]
+
+    def _look(self, url: str, what: What) -> tuple[int, float, Look]:
+        """Return a look at a page, and when it comes: the smaller, the earlier."""
+        section, led = self._sections.get(pattern_of(url)), self._leads[url]
+        if what != "page" or section is None:
+            return _LAST, 0.0, Look(url, place_of(url, what, "none"), "other")
+        if self._files[url]:
+            files = section.files / section.paid  # on a page that has any
+            return 1 if files > 1 else 2, -files, Look(url, place_of(url, what, "files"), "file")
+        leads = section.leads / section.pages
+        if led + leads >= _SEVERAL or leads >= 1:
+            return 0, -led - leads, Look(url, place_of(url, what, "leads"), "lead")
+        if led:
+            return 2, -led - leads, Look(url, place_of(url, what, "leads"), "file")
+        return _LAST, 0.0, Look(url, place_of(url, what, "none"), "other")
+
+    def _read_sections(self) -> dict[str, Section]:
+        """Return what is known of the pages of each section, by the pattern of their URLs."""
+        sections: dict[str, Section] = {}
+        for url, what in self.before.items():
+            if what == "page" and (pattern := pattern_of(url)):
+                section = sections.setdefault(pattern, Section())
+                section.pages += 1
+                section.paid += self._files[url] > 0
+                section.files += self._files[url]
+                section.led += self._leads[url] > 0
+                section.leads += self._leads[url]
+        return sections
+
+    def _count_leads(self) -> Counter[str]:
+        """Return to how many pages with files each page led, in any number of steps."""
+        leads: Counter[str] = Counter()
+        for url in self._files:
+            page, path = self._seen_on.get(url, ""), {url}
+            while page and page not in path and len(path) < _STEPS:
+                leads[page] += 1
+                path.add(page)
+                page = self._seen_on.get(page, "")
+        return leads
+
+
+def place_of(url: str, what: What, brought: Brought) -> str:
+    """Return where a URL that is asked for again stands: with all of its section that were alike, in any language.
+
+    Examples
+    --------
+    >>> place_of("https://example.org/de/news/2024/a-b?page=3", "page", "files")
+    'again/page.files.news_0?page'
+    >>> place_of("https://example.org/data", "page", "none")
+    'again/page.none.?'
+    """
+    if what == "other" or not (pattern := pattern_of(url)):
+        return "again/other"
+    return f"{AGAIN[brought]}.{pattern}" if brought in AGAIN else f"again/page.none.{pattern}"
+
+
+def pattern_of(url: str) -> str:
+    """Return what the URLs of a section have in common, in any language; ``""`` for what is no URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    folders = [part for part in parts.path.split("/")[1:-1] if part and not _LANGUAGE.fullmatch(part)][:_FOLDERS]
+    names = "_".join(sorted({each.partition("=")[0] for each in parts.query.split("&") if each}))
+    return _DIGITS.sub("0", f"{'_'.join(folders)[:_LONGEST]}?{names[:_LONGEST]}").replace("#", "_")

@@ -1,0 +1,218 @@
+"""``scrapy focus-files https://...``: as many files of a site as possible, with few requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from scrapy_focus.core.stop import CostLimit
+from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan, seeds_in
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+#: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
+#: measured on recorded sites, the lowest that lost next to nothing on each of them.
+COST_LIMIT = 200
+
+_LIMITS = (  # settings that end a crawl, or let it come back
+    "FOCUS_BUDGET_REQUESTS", "FOCUS_BUDGET_BYTES", "FOCUS_BUDGET_SECONDS", "FOCUS_BUDGET_RATE", "FOCUS_STOP",
+    "FOCUS_PLATEAU", "CLOSESPIDER_ITEMCOUNT", "CLOSESPIDER_PAGECOUNT", "CLOSESPIDER_TIMEOUT",
+)  # fmt: skip
+
+
+class FilesCommand(FindCommand):
+    """Finds and stores files of one or more sites."""
+
+    command = "focus-files"
+    arguments = "URL|FILE... [options]"
+    summary = "Find the files of a site, with few requests"
+    details = (
+        "Find and store the data files of a site, or all files of the types that --types names. The crawl begins at "
+        "URL, and learns which links lead to files. It stays on the hosts of its URLs, obeys robots.txt, and sends a "
+        "request a second. Stop it with Ctrl-C; the same command resumes there, and with a larger --budget after its "
+        "end, too."
+    )
+    folder = "found"
+    renamed: ClassVar[Mapping[str, str]] = {"targets": "types"}
+    _has_learned = False  # whether an earlier crawl of the folder says what files cost
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--types", metavar="TYPES", default="data",
+            help="what to look for, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
+            "regular expressions of URLs, which have letters that no extension has (/download/). Default: data, all "
+            "kinds of data files and documents",
+        )  # fmt: skip
+        parser.add_argument(
+            "--cost-limit", metavar="N",
+            help="stop when the next file is expected to cost more than N requests, and none came for three times as "
+            f"many, or fifteen times before the first; 0: follow every link. Default: {COST_LIMIT}, or none with "
+            "--budget, --rate or a limit in settings",
+        )  # fmt: skip
+        parser.add_argument(
+            "--again", action="store_true",
+            help="begin the next crawl with the folder, where the last one could resume",
+        )  # fmt: skip
+        parser.add_argument(
+            "--new-only", action="store_true", help="ask for no file that an earlier crawl with the same folder found"
+        )
+        parser.add_argument(
+            "--rate", metavar="N/day", default="",
+            help="keep what is found current, with so many requests (200/day, 10/h): pages and files are "
+            "fetched again as often as they are expected to change, and the crawl does not end by itself",
+        )  # fmt: skip
+        parser.add_argument(
+            "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"
+        )
+
+    def _limit(self, plan: Plan) -> str:
+        from scrapy_focus.finders.kit.spiders.arguments import rate_of
+
+        rate = rate_of(plan.arguments.get("rate", ""))
+        limits = [f"at most {rate}" if rate else "", super()._limit(plan)]
+        return ", ".join(limit for limit in limits if limit)
+
+    def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
+        from scrapy_focus.finders.files.spider import DatasetsSpider
+        from scrapy_focus.finders.kit.records.crawls import COST, LEARNED
+        from scrapy_focus.web.wanted import slips, split_words
+
+        if not args:
+            raise UsageError(f"where to start? Give a URL: scrapy {self.command} https://example.org/")
+        urls = seeds_in(args)
+        limit = None if opts.cost_limit is None else _not_negative("--cost-limit", opts.cost_limit)
+        if limit is not None:
+            self._force("FOCUS_COST_LIMIT", limit)
+        elif not (opts.budget or opts.rate) and _has_no_limit(self.settings):
+            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # which gives way to whoever sets it
+        out = None if opts.out == PIPE else Path(opts.out)
+        if opts.again and out is None:
+            raise UsageError(f"--again begins the next crawl with a folder, and --out is {PIPE}; name a folder")
+        arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
+        if opts.new_only:
+            arguments["new_only"] = "1"
+        if opts.rate:
+            arguments["rate"] = opts.rate
+        if opts.no_sitemaps:
+            arguments["sitemaps"] = "no"
+        try:
+            spider = DatasetsSpider(**arguments)
+        except UsageError as error:
+            raise UsageError(str(error).replace("targets:", "--types:")) from error
+        urls = spider.roots
+        limits: dict[str, float | None] = {} if limit is None else {COST: limit}
+        limits |= {name: self._budget_of(name, opts.budget) for name in ("requests", "bytes", "seconds")}
+        goes_on = out is not None and not opts.again and _goes_on(out, urls, spider.fixed, limits)
+        self._has_learned = out is not None and Path(out, LEARNED).exists()
+        state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
+        doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(split_words(opts.types))]
+        return Plan(
+            spider=DatasetsSpider,
+            arguments=arguments,
+            urls=urls,
+            looks_for=f"files of the types {spider.goal.wanted}{''.join(doubts)}",
+            stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
+            out=out,
+            state=state,
+            fixed=spider.fixed,
+            resumes=resumes,
+            goes_on=goes_on,
+            again=opts.again,
+        )
+
+    def _budget_of(self, name: str, requests: int | None) -> float | None:
+        """Return how much may be used of what there are budgets of, ``None`` for any number."""
+        from scrapy_focus.config import seconds_in
+        from scrapy_focus.core.errors import ConfigError
+
+        setting = f"FOCUS_BUDGET_{name.upper()}"
+        is_forced = (self.settings.getpriority(setting) or 0) > SETTINGS_PRIORITIES["spider"]
+        if name == "requests" and requests and not is_forced:
+            return requests
+        try:
+            return seconds_in(self.settings, setting)  # a number is one of whatever it is
+        except ConfigError:
+            return None  # the crawl says so
+
+    def begin(self, plan: Plan) -> None:
+        if plan.out is not None:
+            from scrapy_focus.finders.kit.records.crawls import prepare
+
+            prepare(plan.out, goes_on=plan.goes_on, again=plan.again)
+
+    @property
+    def _when_dear(self) -> str:
+        try:
+            limit = float(self.settings["FOCUS_COST_LIMIT"] or 0)
+        except (TypeError, ValueError):
+            limit = 0.0  # the crawl says so
+        if not 0 < limit < float("inf"):
+            return ""
+        rule, requests = CostLimit(limit), "request" if limit == 1 else "requests"
+        first = "" if self._has_learned else f", or {rule.first:,} before the first file"
+        return (
+            f"when the next file is expected to cost more than {limit:,.10g} {requests} and {rule.patience:,} in a row "
+            f"brought none{first} (--cost-limit 0: when no link is left)"
+        )
+
+    def in_my_words(self, message: str) -> str:
+        return super().in_my_words(message).replace("higher FOCUS_COST_LIMIT", "higher --cost-limit")
+
+
+def _has_no_limit(settings: BaseSettings) -> bool:
+    """Whether no other setting says when the crawl ends, and its policy can tell what the next file costs."""
+    from scrapy_focus.finders.files.next_crawl import policy_can
+
+    if any(settings[name] for name in _LIMITS):
+        return False
+    try:
+        return policy_can(settings, "expected_cost") and not policy_can(settings, "again")
+    except Exception:  # whatever a module does when it is imported; the crawl says so
+        return False
+
+
+def _goes_on(out: Path, urls: list[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
+    """Whether this is the last crawl of a folder again, with a higher limit than that for which it ended, or none."""
+    from scrapy_focus.finders.kit.records.crawls import can_go_on
+
+    try:
+        return can_go_on(out, urls, fixed, limits)
+    except OSError:
+        return False  # the crawl says so
+
+
+def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[str, bool]:
+    """Say which crawl of a folder this is, and whether it resumes; ``UsageError`` if another was interrupted there."""
+    from scrapy_focus.finders.kit.records.crawls import JOB, last_crawl, roots_of
+
+    last = last_crawl(out)
+    has_job = Path(out, JOB, "focus").exists()
+    if not goes_on and (again or last.has_ended or not has_job):
+        said = f"crawl {last.number + 1} with this folder" if last.number else ""
+        could = has_job and last.has_ended and last.limit == "requests" and not again
+        return (f"{said}; crawl {last.number} resumes with a larger --budget" if could else said), False
+    began = roots_of(out) or urls
+    if set(began) != set(urls):
+        raise UsageError(
+            f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, --again to "
+            "begin another crawl, or another folder with --out"
+        )
+    return f"crawl {last.number} with this folder resumes", True
+
+
+def _not_negative(option: str, given: str) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise UsageError(f"{option} is {given!r}; it takes a number of requests, or 0 for no limit")
+    return number

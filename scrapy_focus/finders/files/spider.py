@@ -1,0 +1,310 @@
+"""``scrapy crawl datasets -a root=https://...``: as many data files of a site as possible, with few requests."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import DownloadCancelledError, UsageError
+from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.httperror import HttpError
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.inflight import ResponsePage, TooLarge
+from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.finders.files.file_names import safe_name
+from scrapy_focus.finders.files.next_crawl import Again
+from scrapy_focus.finders.kit.spiders.arguments import rate_of, refuse_unknown, try_out
+from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+from scrapy_focus.finders.kit.spiders.following_spider import new_links
+from scrapy_focus.finders.kit.spiders.items import DataFile, GoneFile, SkippedFile
+from scrapy_focus.finders.kit.spiders.listings import (
+    NamedSitemaps,
+    comes_back,
+    feeds_named_in,
+    links_of_listing,
+    listing_in,
+)
+from scrapy_focus.finders.kit.spiders.middlewares import CutBodies, LongPagesAreCut
+from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
+from scrapy_focus.goals.files import FilesGoal, file_mime
+from scrapy_focus.web.html import link_text
+from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
+from scrapy_focus.web.names import announced_name, header_text
+from scrapy_focus.web.wanted import split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from scrapy_focus.finders.files.asked_urls import What
+
+_LONGEST_HEADER = 500  # characters
+
+
+class DatasetsSpider(SiteSpider):
+    """Finds and stores the data files of one or more sites.
+
+    Arguments
+    ---------
+    root
+        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
+        ignored; on those that they redirect to, too.
+    targets
+        What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
+        (:class:`~scrapy_focus.web.wanted.Wanted`). ``data``, the default, stands for all kinds of data files and
+        documents.
+    budget
+        Requests of all kinds that may be sent; no limit by default.
+    out
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With the
+        folder of an earlier crawl, this is the next one: see :class:`~scrapy_focus.finders.files.next_crawl.Again`.
+        With ``-``, nothing is stored: the URLs of files go to standard output, one a line.
+    new_only
+        ``1``: ask for no file that an earlier crawl with this folder found.
+    rate
+        Requests of all kinds that may be sent, by day or hour: ``200/day``. Then the crawl does not end: what it found
+        is kept current, with the scheduler :class:`scrapy_focus.FreshScheduler`. Each version of a file is stored, and
+        has a line in the manifest.
+    sitemaps
+        ``yes``, the default: the sitemaps that robots.txt names are links, too, in a place of their own; ``no``: they
+        are not asked for.
+
+    Notes
+    -----
+    In the folder, ``.focus/hosts.json`` has the hosts to which a root redirected.
+
+    Sitemaps, feeds, catalogues of data sets and descriptions for browsers are no data files, whatever their MIME type
+    (:func:`~scrapy_focus.web.listings.listing_of`), but where ``targets`` names the type: with ``xml`` all XML counts.
+    The URLs of sitemaps and catalogues are followed.
+    """
+
+    name = "datasets"
+    custom_settings = {
+        "ITEM_PIPELINES": {"scrapy_focus.finders.files.pipelines.StoreFiles": 300},
+        "FOCUS_IGNORE_PARAMETERS": True,
+        "LOG_LEVEL": "INFO",
+    }
+
+    def __init__(
+        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
+        new_only: str = "", sitemaps: str = "yes", rate: str = "", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "root, targets, budget, out, new_only, sitemaps and rate")
+        super().__init__(root, **kwargs)
+        try:
+            self.words = split_words(targets)
+            self.goal = FilesGoal(types=self.words, stored=True)
+        except ConfigError as error:
+            raise UsageError(f"targets: {error}") from error
+        named = [word for word in self.words if word.lower() != "data"]
+        self.named = FilesGoal(types=named) if named else None  # of which listings count, too
+        if sitemaps not in ("yes", "no"):
+            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
+        self.sitemaps = sitemaps == "yes"
+        self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
+        if budget and not (budget.isdecimal() and int(budget) > 0):
+            raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
+        self.budget = int(budget) if budget else None
+        self.out = out
+        if new_only not in ("", "0", "1"):
+            raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
+        self.new_only = new_only == "1"
+        self.rate = rate_of(rate)
+        if self.rate and self.new_only:
+            raise UsageError("new_only and rate are given; a crawl that keeps files current asks for them: leave one")
+        self.again: Again | None = None
+        self.notes: CrawlNotes | None = None
+        self.ignored = blocked_extensions(self.goal.types)
+        self.comes_back = False
+        self.left_out: set[str] = set()  # extensions of links that were not followed
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
+
+    @property
+    def states(self) -> dict[str, int] | None:
+        """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
+        return self.again.files.counts() if self.again is not None and self.again.files.before else None
+
+    @property
+    def n_known(self) -> int:
+        """How many of the finds earlier crawls with the folder had found."""
+        return self.again.files.n_known if self.again is not None and self.again.files.before else 0
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and make the folder ready.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written.
+        """
+        settings = crawler.settings
+        if self.rate:
+            settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
+            settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
+        if self.out != "-":
+            try_out(Path(self.out, "manifest.jsonl"), Path(self.out))
+            again = Again(crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate))
+            self.again = again
+            self.follow_roots(Path(self.out))
+        crawler.signals.connect(self.opened, signals.spider_opened)
+        if self.out == "-":
+            settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CutBodies, 555)
+        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # but that of a project counts
+            settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
+        settings.set("FOCUS_GOAL", self.goal, "spider")
+        if self.sitemaps:
+            self.named_sitemaps = NamedSitemaps(crawler)
+        if self.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        if self.again is not None:
+            facts = {
+                "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
+                "fixed": self.fixed, "rate": str(self.rate or ""),
+            }  # fmt: skip
+            self.notes = CrawlNotes(
+                crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,
+                comes_back=bool(self.rate),
+            )  # fmt: skip
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        if self.again is not None:
+            self.again.reached()
+        mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
+        page = ResponsePage(response)
+        listing = listing_in(response)
+        if listing and (listing != "sitemap" or self.sitemaps):
+            for request in links_of_listing(response, listing, feeds=self.comes_back):
+                if self._follows(request.url):
+                    yield request.replace(errback=self.skip)
+        found = self.goal.finds(mime, response.url, page) and (
+            not listing or (self.named is not None and self.named.finds(mime, response.url, page))
+        )
+        if found:
+            yield self.file(response, file_mime(mime, response.url, page))
+        is_page = not listing and (not found or "html" in mime)
+        if isinstance(response, HtmlResponse) and is_page and can_be_read(response):
+            self._note(response, "page")
+            yield from self.made(response)
+            if self.comes_back:
+                yield from (feed.replace(errback=self.skip) for feed in feeds_named_in(response))
+            yield from self.links(response)
+        elif not found:
+            self._note(response, "other")
+
+    def opened(self) -> None:
+        """See whether pages are fetched again, so that feeds say what is new; handles Scrapy's ``spider_opened``."""
+        self.comes_back = comes_back(self.crawler)
+
+    def _note(self, response: Response, what: What) -> None:
+        if self.again is not None:
+            self.again.note(response, what)
+
+    def _follows(self, url: str) -> bool:
+        """Whether a link is given to the crawl: known files and what nobody looks for are not."""
+        if (name := extension(url)) in self.ignored and not self.goal.wanted.asks_for(url):
+            self.left_out.add(name)
+            return False
+        return self.again is None or not self.again.is_listed(url)
+
+    def file(self, response: Response, mime: str) -> DataFile:
+        """Return the item for a file."""
+        return DataFile(
+            url=response.url,
+            mime=mime,
+            size=len(response.body),
+            page="" if response.request is None else page_of(response.request),
+            anchor=response.meta.get("link_text", ""),
+            name=file_name(response, mime),
+            body=response.body,
+            link=response.meta.get("redirect_urls", [response.url])[0],
+            etag=_header(response, "ETag"),
+            last_modified=_header(response, "Last-Modified"),
+            cut=CUT in response.flags,
+            unchanged=NOT_MODIFIED in response.flags,
+        )
+
+    def made(self, response: Response) -> Iterator[DataFile]:
+        """Return an item for each file that scripts of a page made in a browser, where no URL leads."""
+        for file in response.meta.get(MADE, ()):
+            if self.goal.makes(file.name):
+                yield DataFile(
+                    url=f"{response.url.partition('#')[0]}#{quote(file.name)}",
+                    mime=effective_mime(file.mime, safe_name(file.name)),
+                    size=len(file.body),
+                    page=response.url,
+                    anchor="",
+                    name=safe_name(file.name),
+                    body=file.body,
+                )
+
+    def skip(self, failure: Failure) -> Any:
+        """Return the item for what is too large or gone, and any other failure as it is."""
+        error = failure.value
+        if isinstance(error, HttpError):
+            if self.again is not None and (known := self.again.gone(error.response)) is not None:
+                return GoneFile(url=known.url)
+            self._note(error.response, "other")
+        if not isinstance(error, (TooLarge, DownloadCancelledError)):
+            return failure
+        request: scrapy.Request = failure.request  # type: ignore[attr-defined]
+        most = f"larger than DOWNLOAD_MAXSIZE, {self.settings.getint('DOWNLOAD_MAXSIZE'):,} bytes"
+        return SkippedFile(
+            url=request.url,
+            reason=str(error) if isinstance(error, TooLarge) else most,
+            page=page_of(request),
+            anchor=request.meta.get("link_text", ""),
+        )
+
+    def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
+        """Return a request for each link of a page, in document order."""
+        for url, element in new_links(response, self.notes):
+            if not self._follows(url):
+                continue
+            anchor = link_text(element)
+            try:
+                request = scrapy.Request(url, errback=self.skip, meta={"link_text": anchor} if anchor else None)
+            except ValueError:
+                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+            else:
+                if self.notes is not None:
+                    self.notes.link(response.url, request.url)
+                if self.again is not None:
+                    if self.again.comes_later(request.url):
+                        continue
+                    if place := self.again.place_of_new(request.url):
+                        request.meta[LINK] = {"tag_path": place}
+                yield request
+
+
+def file_name(response: Response, mime: str) -> str:
+    """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
+    said = header_text(response.headers.get("Content-Disposition") or b"")
+    name, end = announced_name({"Content-Disposition": said}), unquote(urlsplit(response.url).path).rpartition("/")[2]
+    if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # an extension and nothing else
+        name = f"{end.rpartition('.')[0] or end}.{name.strip('. ')}"
+    name = safe_name(name or end)
+    return name if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
+
+
+def _header(response: Response, name: str) -> str:
+    """Return a header that can be sent back, ``""`` for none, or one that is too long."""
+    value = (response.headers.get(name) or b"").decode("latin-1")
+    return value if len(value) <= _LONGEST_HEADER and value.isprintable() else ""

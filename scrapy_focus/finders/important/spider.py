@@ -1,0 +1,204 @@
+"""``scrapy crawl important -a root=https://...``: the most important pages of a site, with few requests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy.exceptions import UsageError
+from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.important.link_notes import LinkNotes
+from scrapy_focus.finders.kit.records.crawls import Run
+from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.spiders.arguments import budget_of, refuse_unknown, try_out
+from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES
+from scrapy_focus.finders.kit.spiders.items import ImportantPage
+from scrapy_focus.finders.kit.spiders.middlewares import VeryLongPagesAreCut
+from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
+from scrapy_focus.goals.pages import PagesGoal
+from scrapy_focus.learn.matching import Keywords
+from scrapy_focus.policies.hotqueue import HotQueue
+from scrapy_focus.policies.importance import ORDERS, Importance
+from scrapy_focus.web.html import link_text, page_links
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_LINKS = 200_000  # of a page that are looked at
+_TEXT = 200  # characters of titles
+
+
+class ImportantSpider(SiteSpider):
+    """Fetches the most important pages of one or more sites: those to which many and important pages link.
+
+    Every link counts that a page has to another page, also to other sites, which are not crawled. Files are no pages:
+    links with the extension of one are not followed and do not count, and other files are stopped at their headers.
+    Links with ``nofollow`` are not followed and do not count, where ``FOCUS_OBEY`` names it. The scheduler is
+    :class:`scrapy_focus.ImportanceScheduler`.
+
+    Arguments
+    ---------
+    root
+        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
+        ignored; on those that they redirect to, too.
+    budget
+        Requests of all kinds that may be sent; no limit by default.
+    by
+        What comes first: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
+        :class:`~scrapy_focus.policies.importance.Importance`.
+    words
+        Words of a topic, separated by commas: links that speak of it come first
+        (:class:`~scrapy_focus.policies.hotqueue.HotQueue`), those with the most important pages before.
+    out
+        Folder for what is found: ``pages.jsonl``, a line for each page that was fetched, and at the end ``index.html``
+        and ``importance.csv``, both by PageRank. With ``-``, nothing is stored: the URLs of pages go to standard output
+        as they come, one a line.
+
+    Notes
+    -----
+    In the folder, ``.focus/graph.jsonl`` has which page links to which, and ``.focus/hosts.json`` the hosts to which a
+    root redirected.
+    """
+
+    name = "important"
+    custom_settings = {
+        "SCHEDULER": "scrapy_focus.ImportanceScheduler",
+        "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
+        "FOCUS_IGNORE_PARAMETERS": True,
+        "FOCUS_MAX_LINKS": 0,
+        "DOWNLOAD_MAXSIZE": 10_000_000,
+        "LOG_LEVEL": "INFO",
+    }
+
+    def __init__(
+        self, root: str | Sequence[str] = "", budget: str = "", by: str = "pagerank", words: str = "",
+        out: str = "important", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "root, budget, by, words and out")
+        super().__init__(root, **kwargs)
+        self.budget = budget_of(budget)
+        self.by = order_of(by)
+        self.words = words_of(words)
+        self.out = out
+        self.goal = PagesGoal()
+        self.notes: CrawlNotes | None = None
+        self.linked: LinkNotes | None = None
+        self.left_out: set[str] = set()  # extensions of links that were not followed
+        self._ignored = blocked_extensions() | FILE_TYPES.keys()
+
+    @property
+    def looks_for(self) -> str:
+        """What it looks for, in words."""
+        topic = f", those with the words {', '.join(self.words)} first" if self.words else ""
+        return f"the most important pages by {self.by}{topic}"
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"by": self.by, "words": ",".join(self.words)}
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and make the folder ready.
+
+        Raises
+        ------
+        UsageError
+            If the folder cannot be written, or has the results of another crawl.
+        """
+        settings = crawler.settings
+        settings.set("FOCUS_GOAL", self.goal, "spider")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", VeryLongPagesAreCut, 585)
+        if self.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        policy: type[Importance] = HotQueue if self.words else Importance
+        settings.set("FOCUS_POLICY", policy, "spider")
+        if settings["FOCUS_POLICY"] is policy:  # and none that the command line names
+            params: dict[str, Any] = {"base": self.by, "words": self.words} if self.words else {"by": self.by}
+            settings.set("FOCUS_POLICY_PARAMS", {**params, **settings.getdict("FOCUS_POLICY_PARAMS")}, "cmdline")
+        if self.out == "-":
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
+            return
+        out, job = Path(self.out).absolute(), settings["JOBDIR"]
+        resumes = bool(job) and Path(job, "focus").exists()
+        _check_folder(out, resumes=resumes)
+        self.follow_roots(out)
+        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+        settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
+        facts = {
+            "spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget,
+            "fixed": self.fixed,
+        }  # fmt: skip
+        self.notes = CrawlNotes(crawler, out=out, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out)
+        self.linked = LinkNotes(crawler, out=out, resumes=resumes)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
+            return
+        meta, title = response.meta, response.selector.root.find(".//title")
+        yield ImportantPage(
+            url=response.url,
+            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
+            depth=meta.get("depth", 0), status=response.status, page=meta.get(FOUND_ON, ""),
+            anchor=printable(meta.get("link_text", "")), fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+        yield from self.links(response)
+
+    def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
+        """Yield a request for each link of a page to another page, also to other sites: Scrapy drops those."""
+        root, base = response.selector.root, get_base_url(response)
+        for url, element in islice(page_links(root, base, encoding=response.encoding), _LINKS):
+            if (name := extension(url)) in self._ignored:
+                self.left_out.add(name)
+                continue
+            anchor = link_text(element)
+            try:
+                request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor})
+            except ValueError:
+                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+                continue
+            if self.notes is not None:
+                self.notes.link(response.url, request.url)
+            if self.linked is not None:
+                self.linked.link(response.url, request, anchor)
+            yield request
+
+
+def order_of(given: str) -> str:
+    """Return the name of an order; ``UsageError`` if it is none."""
+    if given not in ORDERS:
+        close = get_close_matches(given, ORDERS, 1)
+        meant = f"did you mean {close[0]}? It" if close else "it"
+        raise UsageError(f"by is {given!r}; {meant} takes one of {', '.join(ORDERS)}: -a by=pagerank")
+    return given
+
+
+def words_of(given: str) -> list[str]:
+    """Return the words of a topic, ``[]`` for ``""``; ``UsageError`` if there is none that can be looked for."""
+    found = [word.strip() for word in given.split(",") if word.strip()]
+    if given and not Keywords(found):
+        raise UsageError(f"words is {given!r}; it takes words of two letters or more: -a words=cheese,wine")
+    return found
+
+
+def _check_folder(out: Path, *, resumes: bool) -> None:
+    try_out(out / PAGES, out)
+    pages = out / PAGES
+    if not resumes and pages.exists() and pages.stat().st_size:
+        raise UsageError(
+            f"{out} has the results of another crawl; name another folder with -a out=, or give the JOBDIR of that one"
+        )

@@ -1,0 +1,205 @@
+"""What the commands have in common: how they check their arguments, how they fail, and with which status they end.
+
+Scrapy imports every command whenever it starts, so a command imports what it works with where it works.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+from scrapy.exceptions import UsageError
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.files import try_to_write
+from scrapy_focus.core.printable import printable, reason_of
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import NoReturn
+
+    from rich.console import Console
+    from scrapy.settings import BaseSettings
+
+_WIDTH = 120  # of a line, where there is no terminal
+_LONGEST = 4000  # characters of a line that is printed
+
+
+class FocusCommand(ScrapyCommand):
+    """A command that ends with status 0, or with a sentence that says what to do and another status.
+
+    A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, a
+    :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` with status 1. A subclass says in class attributes
+    what it is for.
+    """
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    #: What stands behind ``scrapy``.
+    command: ClassVar[str]
+    #: What stands behind the command.
+    arguments: ClassVar[str]
+    #: What it does, in the list of commands.
+    summary: ClassVar[str]
+    #: What it does, in its help.
+    details: ClassVar[str]
+
+    def syntax(self) -> str:
+        return self.arguments
+
+    def short_desc(self) -> str:
+        return self.summary
+
+    def long_desc(self) -> str:
+        return self.details
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.formatter_class = _HelpFormatter
+        parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if unknown := [word for word in args if word.startswith("-")]:
+            raise UsageError(f"there is no option {unknown[0]}; scrapy {self.command} -h lists the options")
+        self.check(args, opts)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.exitcode = self.work(args, opts)
+        except FocusError as error:
+            print(one_line(f"Error: {error}"), file=sys.stderr)
+            self.exitcode = 1
+
+    @abstractmethod
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Raise ``UsageError`` if the arguments cannot be meant; options may be replaced by what they mean."""
+
+    @abstractmethod
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Do it, and return the exit status."""
+
+
+class _HelpFormatter(ScrapyHelpFormatter):
+    """Leaves a line of help that ends in a colon as it is, where Scrapy's makes a heading of it."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return [f"{line} " if line.endswith(":") else line for line in super()._split_lines(text, width)]
+
+
+class JobCommand(FocusCommand):
+    """A command about one JOBDIR; the folder that was given to another command with ``--out`` stands for its job."""
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+    def jobdir(self, args: list[str]) -> Path:
+        """Return the JOBDIR that the user means."""
+        from scrapy_focus.finders.kit.records.crawls import JOB
+
+        folder = Path(args[0])
+        return job if (job := folder / JOB).is_dir() else folder
+
+
+def add_cluster(parser: argparse.ArgumentParser, what: str, **options: Any) -> None:
+    """Add the option ``--cluster``."""
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", **options,
+        help=f"{what}: host:port of its head, or auto, that of this machine (default: FOCUS_CLUSTER, or auto)",
+    )  # fmt: skip
+
+
+def cluster_of(settings: BaseSettings | None, given: str | None) -> str:
+    """Return the address of the cluster that is meant: as given, else that of the project."""
+    return given or (settings and settings.get("FOCUS_CLUSTER")) or "auto"
+
+
+def _end(message: str) -> NoReturn:
+    print(one_line(f"Error: {message}"), file=sys.stderr)
+    sys.exit(2)
+
+
+def refuse_arguments(command: str, args: list[str]) -> None:
+    """Raise ``UsageError`` if a command that takes options only is given other words."""
+    if args:
+        raise UsageError(f"there is no argument {args[0]}; scrapy {command} -h lists the options")
+
+
+def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
+    """Turn the texts of some options into numbers; ``None`` stays.
+
+    Raises
+    ------
+    UsageError
+        If one is no whole number from `least` on.
+    """
+    for name in names:
+        value = getattr(opts, name)
+        if value is not None and not (value.isdecimal() and int(value) >= least):
+            raise UsageError(f"--{name.replace('_', '-')} is {value!r}; it takes a number from {least}")
+        setattr(opts, name, None if value is None else int(value))
+
+
+def make(option: str, path: str, *sources: str) -> Any:
+    """Return what an import path leads to; a class is called, and so is anything else that there are sources for.
+
+    Parameters
+    ----------
+    option
+        The option and what the user wrote behind it.
+    path
+        As in ``package.module.Name``.
+    sources
+        What it is called with.
+
+    Raises
+    ------
+    ConfigError
+        If that fails, whatever the module of a user does. A ``FocusError`` of the user's own is raised as it is.
+    """
+    try:
+        found = load_object(path)
+        return found(*sources) if sources or isinstance(found, type) else found
+    except FocusError:
+        raise
+    except Exception as error:
+        advice = "; outside of a project, its folder has to be in PYTHONPATH" if isinstance(error, ImportError) else ""
+        raise ConfigError(f"{option} cannot be made: {type(error).__name__}: {reason_of(error)}{advice}") from error
+
+
+def one_line(text: str) -> str:
+    """Return a text as a command prints it: in one line that a terminal only shows, whatever a site put into it."""
+    return printable(text, _LONGEST)
+
+
+def say(*lines: str) -> None:
+    """Print lines that a terminal only shows, whatever a site put into them."""
+    print("\n".join(map(one_line, lines)), flush=True)
+
+
+def try_out(path: Path) -> None:
+    """Make the folder of a file that is written when all is done, and see whether it can be written.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot.
+    """
+    try:
+        try_to_write(path)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or reason_of(error)
+        raise ConfigError(f"--out is {path}, which cannot be written: {reason}; name another file") from error
+
+
+def make_console() -> Console:
+    """Return where a command writes: as wide as the terminal, or 120 columns where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)

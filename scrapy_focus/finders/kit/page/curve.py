@@ -1,0 +1,64 @@
+"""Draws how many files a crawl had found after how many requests."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.finders.kit.records.notes import Answer
+
+WIDTH, HEIGHT = 560.0, 280.0  # of the drawing
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins
+_POINTS = 240  # of the line at most
+_STEPS = (1, 2, 5)
+
+
+class Tick(NamedTuple):
+    """A number on an axis."""
+
+    at: float  # along the axis, in units of the drawing
+    text: str
+
+
+class Curve(NamedTuple):
+    """What is to be drawn."""
+
+    points: str  # of a polyline
+    across: list[Tick]  # requests
+    up: list[Tick]  # files
+    requests: int  # at the end
+    files: int
+    half: int  # requests after which half of the files were found
+
+
+def curve(answers: Sequence[Answer]) -> Curve | None:
+    """Return the harvest curve of a crawl; ``None`` if it found nothing."""
+    requests = [0, *accumulate(max(0, answer.sent) for answer in answers)]
+    files = [0, *accumulate(int(answer.files > 0) for answer in answers)]
+    if not files[-1] or not requests[-1]:
+        return None
+    half = next(n for n, found in zip(requests, files, strict=True) if 2 * found >= files[-1])
+    kept = sorted({round(i * (len(requests) - 1) / _POINTS) for i in range(_POINTS + 1)})
+    wide, high = (WIDTH - _LEFT - _RIGHT) / requests[-1], (HEIGHT - _TOP - _BOTTOM) / files[-1]
+    points = " ".join(f"{_LEFT + wide * requests[i]:.1f},{HEIGHT - _BOTTOM - high * files[i]:.1f}" for i in kept)
+    return Curve(
+        points=points,
+        across=[Tick(_LEFT + wide * n, f"{n:,}") for n in ticks(requests[-1])],
+        up=[Tick(HEIGHT - _BOTTOM - high * n, f"{n:,}") for n in ticks(files[-1])],
+        requests=requests[-1], files=files[-1], half=half,
+    )  # fmt: skip
+
+
+def ticks(largest: int) -> list[int]:
+    """Return round numbers from 0 up to a largest one, five or six if there are so many.
+
+    Examples
+    --------
+    >>> ticks(1234), ticks(3)
+    ([0, 500, 1000], [0, 1, 2, 3])
+    """
+    step = next(step for power in range(20) for each in _STEPS if (step := each * 10**power) * 5 >= largest)
+    return [*range(0, largest + 1, step)]

@@ -1,0 +1,278 @@
+"""Writes what is new on a watched site as one page: how soon it was known, what it is, and which pages are watched.
+
+As the page of files it needs nothing else, everything in it is escaped, and nothing is run or loaded. It has no script.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.shown_urls import bare, web_link
+from scrapy_focus.finders.kit.page.atom import FEED
+from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
+from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
+from scrapy_focus.finders.kit.page.fresh import FRESH
+from scrapy_focus.finders.kit.page.policy_tables import on_page
+from scrapy_focus.finders.kit.page.watched import longest_gap, number_in_state, per_day
+from scrapy_focus.finders.kit.page.words import delay_text, ending, size_text, span
+from scrapy_focus.finders.kit.records.hours import HOUR
+from scrapy_focus.finders.kit.records.news import NEWS
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.web.url_parts import parts_of
+
+if TYPE_CHECKING:
+    from scrapy_focus.finders.kit.page.watched import Watched
+    from scrapy_focus.finders.kit.records.news import Article
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins of a drawing
+_HOURS = 168  # that are drawn
+_SHOWN = 50  # articles
+_PAGES = 30  # watched pages that are shown
+_HUBS = 15  # pages with new articles that are shown
+_DAYS = 14  # of which the requests are shown
+_LONGEST = 200  # characters of a title
+_GAP = 6 * HOUR  # in which nothing was asked for, from which on it is said
+_DAY = 24 * HOUR
+_UNITS = ((2 * 60, 1, "seconds"), (2 * HOUR, 60, "minutes"), (2 * _DAY, HOUR, "hours"))
+_BY = {"page": "a page", "feed": "a feed", "sitemap": "a sitemap", "start": "the start"}
+
+
+class Bars(NamedTuple):
+    """How many articles came in each hour, as it is drawn."""
+
+    bars: list[tuple[float, float, float, float]]  # left, top, width and height of each
+    across: list[Tick]  # days
+    up: list[Tick]  # articles
+    hours: int
+    articles: int
+
+
+class Line(NamedTuple):
+    """Which share of articles was seen within which time, as it is drawn."""
+
+    points: str  # of a polyline
+    across: list[Tick]  # times
+    up: list[Tick]  # per cent
+    unit: str  # of these times
+
+
+class Shown(NamedTuple):
+    """One article as the page shows it."""
+
+    title: str
+    url: str
+    web: str  # the URL, if it may be a link
+    seen: str
+    published: str
+    delay: str
+    state: str
+    by: str
+    page: str
+    page_link: str
+
+
+def news_page(watched: Watched, made: float) -> bytes:
+    """Return the page; ``made``: in seconds since the epoch."""
+    style = source("sheets/style.css", "page.css")
+    text = made_environment().get_template("newspage.html.jinja").render(
+        title=_title(watched), style=style, policy=policy_of(style), summary=_summary(watched),
+        made=datetime.fromtimestamp(made, UTC), results=_results(watched),
+        shown=[_shown(each) for each in watched.articles[:_SHOWN]],
+        news=NEWS, feed=FEED, fresh=FRESH, bars=_bars(watched), line=_line(watched), delays=watched.delays,
+        width=WIDTH, height=HEIGHT, hubs=_hubs(watched), pages=_pages(watched), requests=_requests(watched),
+        said=watched.said, said_tables=on_page(watched.said),
+        facts=_facts(watched), damaged=watched.damaged, more=max(0, watched.n_new - len(watched.articles[:_SHOWN])),
+    )  # fmt: skip
+    return text.encode(errors="backslashreplace")
+
+
+def _title(watched: Watched) -> str:
+    roots = watched.notes.runs[-1].get("roots") if watched.notes.runs else None
+    hosts = [parts_of(str(url))[0] for url in roots] if isinstance(roots, list) else watched.hosts
+    if not hosts:
+        return "News"
+    more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
+    return f"News of {printable(hosts[0], 80)}{more}"
+
+
+def _summary(watched: Watched) -> str:
+    if not watched.n_new:
+        return "No new article was seen so far."
+    changes = f", and {counted(watched.n_changes, 'change')} of them" if watched.n_changes else ""
+    return f"{counted(watched.n_new, 'new article')}{changes}, on {counted(len(watched.hosts), 'host')}."
+
+
+def _results(watched: Watched) -> list[str]:
+    """Say how fresh the site was kept, and at which cost."""
+    now, state, said = watched.last, watched.notes.state, []
+    if watched.began is not None and now:
+        said.append(f"Watched since {_time(watched.began)}, for {span(max(0.0, now - watched.began))}.")
+    recent = sum(n for hour, n in watched.arrivals.items() if (hour + 1) * HOUR > now - _DAY)
+    if watched.n_new:
+        said.append(f"{counted(recent, 'new article')} in the 24 hours before {_time(now)}.")
+    if (delays := watched.delays) is not None:
+        said.append(
+            f"Of {counted(delays.n, 'article')} that were published while the site was watched, and say when, half "
+            f"were seen within {span(delays.median)}, 90 % within {span(delays.most)}; the mean is {span(delays.mean)}."
+        )
+    rate = watched.notes.runs[-1].get("rate") if watched.notes.runs else None
+    asked = per_day(watched.hours, "requests", now)
+    allowed = f" It may send {printable(str(rate), 40)}." if rate else ""
+    if asked is not None:
+        said.append(f"It sent {counted(asked, 'request')} a day.{allowed}")
+    elif allowed:
+        said.append(allowed.strip())
+    asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
+    if asleep and due is not None:
+        then = f"; the next is visited at {_time(due)}" if due else ""
+        wait = "waits for its" if asleep == 1 else "wait for their"
+        said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
+    if (waiting := number_in_state(state, "waiting")) is not None and waiting:
+        wait, was, is_ = ("waits", "was", "is") if waiting == 1 else ("wait", "were", "are")
+        said.append(f"{counted(waiting, 'link')} {wait} that {was} never followed, or {is_} due.")
+    if (gap := longest_gap(watched.hours)) >= _GAP:
+        said.append(f"Nothing was asked for in {span(gap)} at a time; what came and went then nobody saw.")
+    return [*said, ending(watched.notes)]
+
+
+def _shown(article: Article) -> Shown:
+    changed = article.state == "changed"
+    return Shown(
+        title=printable(article.title or article.anchor or article.url, _LONGEST), url=bare(article.url),
+        web=web_link(article.url), seen=_time(article.first_seen),
+        published="" if article.published is None else _time(article.published),
+        delay="" if article.delay is None else span(article.delay),
+        state=f"changed {_time(article.at)}" if changed else "", by=_BY[article.by], page=bare(article.page),
+        page_link=web_link(article.page),
+    )  # fmt: skip
+
+
+def _bars(watched: Watched) -> Bars | None:
+    """Draw the new articles of each hour of the last days; ``None`` where there are none, or it is too early."""
+    if not watched.arrivals or watched.began is None:
+        return None
+    last = int(watched.last // HOUR)
+    first = max(int(watched.began // HOUR), last - _HOURS + 1)
+    counts = [watched.arrivals.get(hour, 0) for hour in range(first, last + 1)]
+    if len(counts) < 2 or not any(counts):
+        return None
+    largest = max(counts)
+    wide, high = (WIDTH - _LEFT - _RIGHT) / len(counts), (HEIGHT - _TOP - _BOTTOM) / largest
+    bars = [
+        (round(_LEFT + wide * i, 1), round(HEIGHT - _BOTTOM - high * n, 1), round(0.85 * wide, 1), round(high * n, 1))
+        for i, n in enumerate(counts)
+        if n
+    ]
+    every = next(each for each in (1, 3, 6, 12, 24, 48) if len(counts) / each <= 8 or each == 48)
+    style = "%H:00" if every < 24 else "%d %b"
+    across = [
+        Tick(_LEFT + wide * (hour - first), datetime.fromtimestamp(hour * HOUR, UTC).strftime(style))
+        for hour in range(first, last + 1)
+        if hour % every == 0
+    ]  # fmt: skip
+    up = [Tick(HEIGHT - _BOTTOM - high * n, f"{n:,}") for n in ticks(largest)]
+    return Bars(bars, across, up, len(counts), sum(counts))
+
+
+def _line(watched: Watched) -> Line | None:
+    """Draw the share of articles that was seen within a time, up to 95 % of them."""
+    if watched.delays is None:
+        return None
+    shares = watched.delays.quantiles[:96]
+    longest = max(shares[-1], 1.0)
+    unit, name = next(((unit, name) for below, unit, name in _UNITS if longest < below), (_DAY, "days"))
+    right = max(longest / unit, 1.0)
+    wide, high = (WIDTH - _LEFT - _RIGHT) / right, (HEIGHT - _TOP - _BOTTOM) / 100
+    points = " ".join(
+        f"{_LEFT + wide * seconds / unit:.1f},{HEIGHT - _BOTTOM - high * percent:.1f}"
+        for percent, seconds in enumerate(shares)
+    )
+    across = [Tick(_LEFT + wide * n, f"{n:,}") for n in ticks(int(right))]
+    up = [Tick(HEIGHT - _BOTTOM - high * n, f"{n} %") for n in range(0, 101, 20)]
+    return Line(points, across, up, name)
+
+
+def _hubs(watched: Watched) -> Table | None:
+    rows = [Row(bare(url), [Cell(f"{n:,}")], web_link(url)) for url, n in watched.hubs[:_HUBS]]
+    where = ", ".join(f"{n:,} on {_BY[by]}" for by, n in watched.by)
+    return (
+        Table("hubs", f"Where new articles were linked first: {where}.", ["Page", "New articles"], rows)
+        if rows
+        else None
+    )
+
+
+def _pages(watched: Watched) -> Table | None:
+    """Show the pages that are visited most often."""
+    if not watched.pages:
+        return None
+    rows = []
+    for page in watched.pages[:_PAGES]:
+        low, high = _rate(page.low), _rate(page.high)
+        cells = (
+            f"{page.visits:,}", f"{page.changes:,}", f"{_rate(page.rate)} ({low} to {high})", _rate(page.targets),
+            _time(page.last), "now" if page.next is None else _time(page.next),
+        )  # fmt: skip
+        rows.append(Row(bare(page.url), [Cell(cell) for cell in cells], web_link(page.url)))
+    said = f"The {counted(len(rows), 'page')} visited most often, of {len(watched.pages):,} in the table."
+    heads = [
+        "Page",
+        "Visits",
+        "Changes",
+        "Changes a day, with 90 % probability",
+        "New articles a day",
+        "Last visit",
+        "Next",
+    ]
+    return Table("watched", said, heads, rows)
+
+
+def _requests(watched: Watched) -> Table | None:
+    """Show what was asked for on each of the last days."""
+    days: dict[int, Counter[str]] = {}
+    for hour in watched.hours:
+        days.setdefault(int(hour.began // _DAY), Counter()).update(hour.counts)
+    rows = []
+    for day, counts in sorted(days.items(), reverse=True)[:_DAYS]:
+        cells = [f"{counts[name]:,}" for name in ("requests", "first", "changed", "unchanged", "error")]
+        rows.append(
+            Row(
+                f"{datetime.fromtimestamp(day * _DAY, UTC):%d %B %Y}",
+                [Cell(cell) for cell in [*cells, size_text(counts["bytes"])]],
+            )
+        )
+    heads = ["Day", "Requests", "First visits", "Changed", "Unchanged", "Errors", "Received"]
+    return Table("requests-a-day", "By day, in UTC.", heads, rows) if rows else None
+
+
+def _facts(watched: Watched) -> dict[str, str]:
+    """Return what was asked for, and what it obeyed."""
+    notes = watched.notes
+    if not notes.runs:
+        return {}
+    run, roots = notes.runs[-1], notes.runs[-1].get("roots")
+    facts = {
+        "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
+        "Looked for": str(run.get("types") or ""),
+        "Requests": str(run.get("rate") or "as many as it could send"),
+        "Until": str(run.get("until") or "it is stopped"),
+        "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
+        "Delay": delay_text(run.get("delay")),
+        "User-Agent": str(run.get("agent") or ""),
+        "Policy": str(run.get("policy") or ""),
+        "Runs": f"{len(notes.runs)}, the first from {notes.runs[0].get('at')}",
+        "State of": str(notes.state.get("at") or run.get("at")),
+        "Version": f"scrapy_focus {run.get('version')}",
+    }
+    return {name: printable(text, 1000) for name, text in facts.items() if text}
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def _time(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%d %b %H:%M}"

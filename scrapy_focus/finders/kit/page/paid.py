@@ -1,0 +1,66 @@
+"""Says which links paid: those put together that say the same on pages whose addresses begin alike.
+
+Links to finds whose texts are rare, such as titles, are put together by their extension. Links to pages on a topic
+mostly are titles: of these, it is the words that are told apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_focus.web.link_kinds import links_like, pages_like, text_like
+from scrapy_focus.web.mime import extension
+from scrapy_focus.web.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.finders.kit.records.notes import Answer
+
+_LEAST = 3  # finds to which links with the same text led, so that it stands for itself ...
+_SHARE = 0.02  # ... and share of all finds
+_LONGEST = 60  # characters of a text or address
+
+
+class Paid(NamedTuple):
+    """Links that are alike, and what following them brought."""
+
+    words: str  # what they are called, or a word in their texts; "": all that led to nothing
+    found: int
+    requests: int
+
+
+def paid(answers: Sequence[Answer]) -> list[Paid]:
+    """Return the links that paid, the most fruitful first; the last one stands for all that led to nothing.
+
+    Each request is in one of them; the last is left out if there is none.
+    """
+    texts = [text_like(answer.anchor, _LONGEST) for answer in answers]
+    counts = Counter(text for answer, text in zip(answers, texts, strict=True) if answer.files > 0)
+    least = max(_LEAST, _SHARE * counts.total())
+    common = {text for text, n in counts.items() if text and n >= least}
+    sums: dict[str, list[int]] = {}
+    for answer, text in zip(answers, texts, strict=True):
+        is_common = text in common
+        kind = "" if is_common else extension(answer.url)[:_LONGEST]
+        words = links_like(text if is_common else "", kind, pages_like(answer.page, _LONGEST))
+        total = sums.setdefault(words, [0, 0])
+        total[0] += answer.files > 0
+        total[1] += answer.sent
+    found = [Paid(words, *numbers) for words, numbers in sums.items() if numbers[0]]
+    found.sort(key=lambda each: (-each.found, each.requests, each.words))
+    fruitless = sum(requests for files, requests in sums.values() if not files)
+    return [*found, Paid("", 0, fruitless)] if fruitless else found
+
+
+def words_paid(answers: Sequence[Answer]) -> list[Paid]:
+    """Return the words in the texts of links that led to two finds or more, the most fruitful first."""
+    found: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
+    for answer in answers:
+        for word in set(words_of(answer.anchor)):
+            found[word] += answer.files > 0
+            requests[word] += answer.sent
+    paid = [Paid(word, n, requests[word]) for word, n in found.items() if n > 1]
+    return sorted(paid, key=lambda each: (-each.found, each.requests, each.words))

@@ -1,0 +1,302 @@
+"""The tables and lists of the page of a folder, but for that of its files."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.shown_urls import web_link
+from scrapy_focus.finders.kit.page.paid import paid, words_paid
+from scrapy_focus.finders.kit.page.report import STATES
+from scrapy_focus.finders.kit.page.words import delay_text, number_of, size_text
+from scrapy_focus.finders.kit.records.entities import types_of
+from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.finders.kit.page.paid import Paid
+    from scrapy_focus.finders.kit.page.report import Broken, Report, Sum, Traffic
+    from scrapy_focus.finders.kit.records.entities import HostSum
+
+_ROWS = 40  # of a table of sums
+_BROKEN = 500  # links that are listed
+_PARAMETERS = 50  # that are listed
+_REASONS = 25  # why something was skipped, that are listed
+_LONGEST_REASON = 120  # characters
+_ELSEWHERE = 60  # hosts that are named
+_PAID = 15  # kinds of links
+_SEEN = 30  # types that were not looked for, which are listed
+_NEXT = 50  # pages that were not fetched, which are listed
+_FRUITLESS = {
+    "files": "links of a kind that led to no file: to other pages, for the most part",
+    "topic": "links of a kind that led to no page on the topic",
+    "structured": "links of a kind that led to no page with entities",
+}
+_WORDS = {"topic": "pages on the topic", "structured": "pages with entities"}
+_LONGEST = 200  # characters of a name, text or address that are shown
+_STATUSES = 12  # that have a column
+_UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"}
+
+
+def sums_tables(report: Report) -> list[Table]:
+    """Return how many finds there are of each kind, on each host, and in each section."""
+    if report.about == "importance":
+        caption = "By section: how the address of the page begins, and which part of all importance is there"
+        tables = [
+            _sums_table(report, "hosts", "By host, and which part of all importance is there", "Host", report.hosts),
+            _sums_table(report, "sections", caption, "Section", report.sections),
+        ]
+    elif report.about == "topic":
+        tables = [
+            _sums_table(report, "hosts", "By host", "Host", report.hosts),
+            _sums_table(report, "kinds", "By language, as the pages declare it", "Language", report.kinds),
+        ]
+    elif report.about == "structured":
+        tables = [_types_table(report), _read_table(report)]
+    else:
+        caption = "By section: how the address of the page begins that led there"
+        tables = [
+            _sums_table(report, "kinds", "By type", "Type", report.kinds),
+            _sums_table(report, "hosts", "By host", "Host", report.hosts),
+            _sums_table(report, "sections", caption, "Section", report.sections),
+        ]
+    return [table for table in tables if table is not None]
+
+
+def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequence[Sum]) -> Table | None:
+    """Return a table of sums; ``None`` if it would say nothing."""
+    if not sums or (name == "hosts" and len(sums) == 1):
+        return None
+    states = [state for state in STATES if state in report.states] if set(report.states) - {"new"} else []
+    everything = max(1, sum(file.size for file in report.files))
+
+    def measure(files: int, size: int) -> str:
+        if report.about == "files":
+            return size_text(size)
+        if report.about == "topic":
+            return f"{size / max(1, files):.0f} %"
+        return f"{100 * size / everything:.1f} %"
+
+    def row(name: str, alike: Sequence[Sum]) -> Row:
+        files, size = sum(each.files for each in alike), sum(each.size for each in alike)
+        return Row(name, [
+            Cell(f"{files:,}"), Cell(measure(files, size)),
+            *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in states),
+        ])  # fmt: skip
+
+    rows = [row(printable(each.name, _LONGEST) or "(unknown)", [each]) for each in sums[:_ROWS]]
+    if rest := sums[_ROWS:]:
+        rows.append(row(counted(len(rest), "other"), rest))
+    heads = {"files": ["Files", "Size"], "topic": ["Pages", "Relevance"], "importance": ["Pages", "Importance"]}
+    return Table(name, caption, [head, *heads[report.about], *(state.capitalize() for state in states)], rows)
+
+
+def _types_table(report: Report) -> Table | None:
+    """Return how many entities of each type there are; one of several types counts for each."""
+    pages: dict[str, set[str]] = defaultdict(set)
+    hosts: dict[str, set[str]] = defaultdict(set)
+    for entity in report.entities:
+        for name in entity.types:
+            pages[name].add(entity.url)
+            hosts[name].add(entity.host)
+    counts = types_of(report.entities).most_common()
+    rows = [
+        Row(printable(name, _LONGEST), [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")])
+        for name, n in counts[:_ROWS]
+    ]
+    more = f" The first {_ROWS} of {len(counts):,} are shown." if len(counts) > _ROWS else ""
+    caption = f"By type; an entity of several types counts for each.{more}"
+    return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows) if rows else None
+
+
+def _read_table(report: Report) -> Table | None:
+    """Return of each host how many pages were read, how many of them had entities, and how many these were."""
+
+    def row(name: str, hosts: Sequence[HostSum]) -> Row:
+        sums = (sum(each.pages for each in hosts), sum(each.with_entities for each in hosts),
+                sum(each.entities for each in hosts))  # fmt: skip
+        return Row(name, [Cell(f"{n:,}") for n in sums])
+
+    rows = [row(printable(each.host, _LONGEST) or "(unknown)", [each]) for each in report.read[:_ROWS]]
+    if rest := report.read[_ROWS:]:
+        rows.append(row(counted(len(rest), "other"), rest))
+    heads = ["Host", "Pages read", "With entities", "Entities"]
+    return Table("hosts", "By host", heads, rows) if len(report.read) > 1 else None
+
+
+def seen_table(report: Report) -> Table | None:
+    """Return the types of entities that were seen and not looked for; ``None`` if there were none."""
+    rows = [Row(printable(name, _LONGEST), [Cell(f"{n:,}")]) for name, n in report.seen[:_SEEN]]
+    more = f" The first {_SEEN} of {len(report.seen):,} are shown." if len(report.seen) > _SEEN else ""
+    caption = f"Types of entities on the pages that were read, which were not looked for.{more}"
+    return Table("seen", caption, ["Type", "Entities"], rows) if rows else None
+
+
+def paid_table(report: Report) -> Table | None:
+    """Return which links paid; ``None`` without notes, and where nearly all do, as they lead to pages."""
+    kinds = [] if report.about == "importance" else paid(report.notes.answers)
+    rows = [_paid_row(each.words or _FRUITLESS[report.about], [each]) for each in kinds[:_PAID]]
+    if rest := kinds[_PAID:]:
+        rows.append(_paid_row("all other links", rest))
+    caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
+    return Table("paid", caption, ["Links", *_paid_heads(report)], rows) if rows else None
+
+
+def words_table(report: Report) -> Table | None:
+    """Return which words in the texts of links led to pages of the kind that is looked for; ``None`` if none did."""
+    words = words_paid(report.notes.answers) if report.about in _WORDS else []
+    rows = [_paid_row(printable(each.words, _LONGEST), [each]) for each in words[:_PAID]]
+    caption = (
+        f"Words in the texts of links that led to {_WORDS.get(report.about)}, and what following such links brought."
+    )
+    return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
+
+
+def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
+    found, requests = sum(each.found for each in alike), sum(each.requests for each in alike)
+    rate = f"{100 * found / requests:.0f}" if requests else "-"
+    return Row(name, [Cell(f"{found:,}"), Cell(f"{requests:,}"), Cell(rate)])
+
+
+def _paid_heads(report: Report) -> list[str]:
+    nouns = f"{report.noun.capitalize()}s"
+    return [nouns, "Requests", f"{nouns} in 100 requests"]
+
+
+def waiting_table(report: Report) -> Table | None:
+    """Return the most important pages that were not fetched; ``None`` if there are none."""
+    waiting = [page for page in report.ranking if not page.is_fetched]
+    rows = [
+        Row(printable(page.url, _LONGEST), [
+            Cell(f"{page.rank:,}"), Cell(f"{page.importance:,.2f}"), Cell(f"{page.links:,}"),
+            Cell(printable(page.anchor, _LONGEST), "words"),
+            Cell(printable(page.page, _LONGEST), "words", web_link(page.page)),
+        ], web_link(page.url))
+        for page in waiting[:_NEXT]
+    ]  # fmt: skip
+    more = f" The first {_NEXT} of {len(waiting):,} are shown." if len(waiting) > _NEXT else ""
+    caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
+    heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
+    return Table("waiting", caption, heads, rows) if rows else None
+
+
+def skips_of(report: Report) -> list[str]:
+    """Say what was not looked at, and why."""
+    notes = report.notes
+    said = [f"{counted(n, 'link')}: {printable(why, _LONGEST_REASON)}." for why, n in report.reasons[:_REASONS]]
+    if rest := sum(n for _, n in report.reasons[_REASONS:]):
+        said.append(f"{counted(rest, 'link')}: for other reasons.")
+    if notes.elsewhere:
+        named = ", ".join(printable(host, 80) for host in notes.elsewhere[:_ELSEWHERE])
+        more = len(notes.elsewhere) - _ELSEWHERE
+        said.append(
+            f"Links to {counted(len(notes.elsewhere), 'other host')} were not followed: {named}"
+            + (f", and {more:,} more." if more > 0 else ".")
+        )
+    if notes.left_out:
+        said.append(f"Links with these extensions were not followed: {', '.join(map(printable, notes.left_out))}.")
+    if waiting := number_of(notes.state.get("waiting")):
+        said.append(f"{counted(waiting, 'link')}: not followed when the crawl ended.")
+    return said
+
+
+def broken_table(report: Report) -> Table | None:
+    """Return which links led nowhere; ``None`` if none did."""
+    rows = [
+        Row(printable(each.url, _LONGEST), [
+            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor, _LONGEST), "words"),
+        ], web_link(each.url))
+        for each in report.broken[:_BROKEN]
+    ]  # fmt: skip
+    more = f" The first {_BROKEN} are shown." if len(report.broken) > _BROKEN else ""
+    caption = f"{counted(len(report.broken), 'link')} led nowhere.{more} The text is that on the first page."
+    return Table("broken", caption, ["Address", "Answer", "On pages", "Text of the link"], rows) if rows else None
+
+
+def _pages_with(broken: Broken) -> Cell:
+    """Return the pages that have a broken link: the first, and the others where they can be folded out."""
+    first, *others = [Lead(printable(page, _LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
+    rest = f"and {counted(broken.more, 'further page')}" if broken.more else ""
+    return Cell(
+        first.text, "words", first.link, summary=f"and {counted(len(others) + broken.more, 'more page')}",
+        more=[*others, *([Lead(rest, "")] if rest else [])],
+    )  # fmt: skip
+
+
+def ignored_table(report: Report) -> Table | None:
+    """Return which parameters of URLs were ignored; ``None`` if none were."""
+    rows = [
+        Row(printable(each.host, _LONGEST), [
+            Cell(printable(each.name, _LONGEST), "words"), Cell(f"{each.links:,}"),
+            Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known beforehand", "words"),
+        ])
+        for each in report.ignored[:_PARAMETERS]
+    ]  # fmt: skip
+    more = f" The first {_PARAMETERS} are shown." if len(report.ignored) > _PARAMETERS else ""
+    caption = (
+        f"Parameters of addresses that do not change the page: of links that differ in nothing else, one was followed."
+        f"{more} With -s FOCUS_IGNORE_PARAMETERS=0 all are."
+    )
+    return Table("ignored", caption, ["Host", "Parameter", "Links", "As shown by"], rows) if rows else None
+
+
+def traffic_table(report: Report) -> Table | None:
+    """Return what each host was asked for, and how it answered; ``None`` without notes."""
+    counts = sum((Counter(each.statuses) for each in report.traffic), Counter[str]())
+    statuses = sorted((status for status, _ in counts.most_common(_STATUSES)), key=lambda each: (each.isalpha(), each))
+    others = len(counts) > len(statuses)
+
+    def row(name: str, hosts: Sequence[Traffic]) -> Row:
+        links, sums = sum(each.links for each in hosts), sum((Counter(each.statuses) for each in hosts), Counter[str]())
+        named = [sums[status] for status in statuses]
+        rest = [sums.total() - sum(named)] if others else []
+        columns = [links, sum(each.requests for each in hosts), *named, *rest]
+        return Row(name, [*(Cell(f"{n:,}") for n in columns), Cell(size_text(sum(each.size for each in hosts)))])
+
+    rows = [row(printable(each.host, _LONGEST), [each]) for each in report.traffic[:_ROWS]]
+    if rest := report.traffic[_ROWS:]:
+        rows.append(row(counted(len(rest), "other"), rest))
+    caption = (
+        "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "
+        "how they were answered in the end."
+    )
+    named = [*(_UNANSWERED.get(status, status) for status in statuses), *(["others"] if others else [])]
+    heads = ["Host", "Links", "Requests", *named, "Size of answers"]
+    return Table("traffic", caption, heads, rows) if rows else None
+
+
+def facts_of(report: Report) -> dict[str, str]:
+    """Return what the crawl was asked to do, and what it obeyed."""
+    notes = report.notes
+    if not notes.runs:
+        return {}
+    first, run, used = notes.runs[0], notes.runs[-1], notes.state.get("used")
+    roots = run.get("roots")
+    facts = {
+        "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
+        "Looked for": str(run.get("types") or ""),
+        "Pages of a domain": str(run.get("per_domain") or ""),
+        "Pages of a host": str(run.get("per_host") or ""),
+        "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",
+        "Requests in all": _all_requests(used),
+        "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
+        "Delay": delay_text(run.get("delay")),
+        "User-Agent": str(run.get("agent") or ""),
+        "Policy": str(run.get("policy") or ""),
+        "Runs": f"{len(notes.runs)}, the first from {first.get('at')}",
+        "State of": str(notes.state.get("at") or run.get("at")),
+        "Version": f"scrapy_focus {run.get('version')}",
+    }
+    return {name: printable(text, 1000) for name, text in facts.items() if text}
+
+
+def _all_requests(used: Any) -> str:
+    try:
+        return (
+            f"{int(used['requests']):,}, robots.txt and what was asked again after an interruption included; "
+            f"{size_text(float(used['bytes']))} came, compressed as it was"
+        )
+    except (TypeError, KeyError, ValueError, OverflowError):
+        return ""

@@ -1,0 +1,163 @@
+"""Reads what a search for structured data lists: a line for each entity, with what was extracted of it.
+
+Types and values come from pages, and the list may come from somebody else: nothing is expected of either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
+from scrapy_focus.web.url_parts import domain_at, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from scrapy_focus.finders.kit.records.notes import Answer
+
+ENTITIES = "entities.jsonl"
+_NAMES = ("name", "headline", "title", "alternateName", "legalName", "@value", "text", "caption", "description")
+_ADDRESSES = ("identifier", "@id", "url")
+_SHORT = 100  # characters of a value that stands for a name
+_LOOKED_AT = 50  # values of an entity
+_DEPTH = 4  # lists and entities in which a name may stand
+_TYPES = 20  # of an entity that are counted
+_LONGEST = 500  # characters of a name
+
+
+class FoundEntity(NamedTuple):
+    """One entity that a page describes."""
+
+    url: str  # of the page
+    number: int  # among the entities of its page, from 1
+    name: str  # as its values call it
+    types: tuple[str, ...]
+    syntax: str
+    values: int  # how many it has, those of entities in it included
+    host: str  # with the port
+    page: str  # URL of the page that led there, "" for a seed
+    anchor: str  # text of its link
+    why: str  # it was fetched
+    at: str  # ISO 8601
+
+
+class HostSum(NamedTuple):
+    """What came of a host."""
+
+    host: str  # with the port
+    domain: str
+    pages: int  # that were read
+    with_entities: int  # of these
+    entities: int
+    types: dict[str, int]  # how many entities are of each type; of several types, one counts for each
+
+
+def read_entities(folder: Path) -> list[FoundEntity]:
+    """Return the entities of a folder in the order in which they came; linear in the lines of its list.
+
+    Raises
+    ------
+    ConfigError
+        If one of its lines is none, but for a last one that is being written.
+    StorageError
+        If it cannot be read.
+    """
+    found: dict[tuple[str, int], FoundEntity] = {}
+    for line in lines_of(folder / ENTITIES):
+        url, number = text_in(line, "url"), number_in(line, "number")
+        types, values = line.get("types"), line.get("values")
+        found[url, number] = FoundEntity(
+            url=url, number=number, name=name_of(values),
+            types=tuple(each for each in types[:_TYPES] if isinstance(each, str)) if isinstance(types, list) else (),
+            syntax=text_in(line, "syntax"), values=n_values(values), host=parts_of(url)[0], page=text_in(line, "page"),
+            anchor=text_in(line, "anchor"), why=text_in(line, "why"), at=text_in(line, "fetched_at"),
+        )  # fmt: skip
+    return [*found.values()]
+
+
+def name_of(values: Any) -> str:
+    """Return what the values of an entity call it, or else the first short one with its property; ``""`` for none.
+
+    Examples
+    --------
+    >>> [name_of(said) for said in ({"headline": [{"@value": "Soup"}]}, {"url": "/s", "text": "Stir."}, {"url": "/s"})]
+    ['Soup', 'Stir.', '/s']
+    >>> name_of({"@type": "Rating", "ratingValue": 4.5, "url": "/7"}), name_of({"@type": "Rating"})
+    ('ratingValue: 4.5', '')
+    """
+    if not isinstance(values, dict):
+        return ""
+    if called := next(filter(None, (_said(values.get(name)) for name in _NAMES)), ""):
+        return called
+    for name, value in islice(values.items(), _LOOKED_AT):
+        short = str(value) if isinstance(value, (int, float)) else _said(value)
+        if short and len(short) <= _SHORT and not name.startswith("@") and name not in _ADDRESSES:
+            return f"{name}: {short}"[:_LONGEST]
+    return next(filter(None, (_said(values.get(name)) for name in _ADDRESSES)), "")
+
+
+def _said(value: Any) -> str:
+    """Return the text of a value, or of the first one in it, in one line; ``""`` if it has none."""
+    for _ in range(_DEPTH):
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, dict):
+            value = value.get("@value", value.get("name"))
+    return " ".join(value[:_LONGEST].split()) if isinstance(value, str) else ""
+
+
+def n_values(values: Any) -> int:
+    """Return how many values there are, those in lists and entities counted one by one; types are none.
+
+    Examples
+    --------
+    >>> n_values({"@type": "Recipe", "name": "Soup", "keywords": ["a", "b"], "author": {"name": "Ann", "knows": {}}})
+    4
+    """
+    n, rest = 0, [values]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(each for name, each in value.items() if name != "@type")
+        elif isinstance(value, list):
+            rest.extend(value)
+        else:
+            n += 1
+    return n
+
+
+def as_listed(entity: FoundEntity) -> Listed:
+    """Return an entity as one of the list that is shown: its types for a type, the number of its values for a size."""
+    return Listed(
+        url=entity.url, name=entity.name, kind=", ".join(entity.types) or "none", host=entity.host, section=entity.host,
+        size=entity.values, page=entity.page, anchor=entity.anchor, path="", state="", crawl=1, at=entity.at, mime="",
+        sha256="",
+    )  # fmt: skip
+
+
+def types_of(entities: Iterable[FoundEntity]) -> Counter[str]:
+    """Return how many entities are of each type; one of several types counts for each."""
+    return Counter(name for entity in entities for name in set(entity.types))
+
+
+def host_sums(entities: Sequence[FoundEntity], answers: Iterable[Answer]) -> list[HostSum]:
+    """Return what came of each host of which a page was read, the most entities first."""
+    read = {answer.moved_to or answer.url for answer in answers if _is_page(answer)}
+    by_host: dict[str, list[FoundEntity]] = defaultdict(list)
+    for entity in entities:
+        by_host[entity.host].append(entity)
+    pages = Counter(parts_of(url)[0] for url in read | {entity.url for entity in entities})
+    sums = []
+    for host, n_pages in pages.items():
+        alike = by_host.get(host, [])
+        urls = {entity.url for entity in alike}
+        sums.append(HostSum(host, domain_at(host), n_pages, len(urls), len(alike), dict(types_of(alike))))
+    return sorted(sums, key=lambda each: (-each.entities, -each.pages, each.host))
+
+
+def _is_page(answer: Answer) -> bool:
+    is_read = not answer.error and answer.status is not None and 200 <= answer.status < 300
+    return is_read and answer.method == "GET" and "html" in answer.mime

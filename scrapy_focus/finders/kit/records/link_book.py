@@ -1,0 +1,220 @@
+"""Which pages of a crawl link to which: written while it runs, so that ranks can be worked out at any time.
+
+A line is added for each link that was followed, before the crawl counts it. It has the URLs that were not known before,
+which get the next numbers, and the numbers of all links of the page. So a link takes two to five bytes, and a URL some
+20 beside itself. What was fetched again because a kill came in between stands there twice, with the last line counting.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
+from scrapy_focus.frontiers.keys import KeyMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+logger = printable_logger(__name__)
+
+GRAPH = ".focus/graph.jsonl"
+
+#: What became of a link: a page came, it leads to another URL, or nothing came that is a page.
+Came = Literal["page", "moved", "nothing"]
+
+_PAGES = 2_000_000  # that are known
+_LINKS = 50_000_000
+_THROUGH = 3  # links to a page that are noted with their texts
+_LONGEST = 200  # characters of such a text
+_KINDS = {
+    "page": int, "came": str, "at": str, "to": str, "outside": int, "also": list, "new": dict, "named": dict,
+    "texts": dict,
+}  # fmt: skip
+
+
+class Noted(NamedTuple):
+    """What is noted of one link that was followed; pages by their numbers."""
+
+    page: int
+    came: Came
+    at: str  # URL of the page, where it is not that of the link
+    to: list[int]  # different pages that it links to, but for itself
+    outside: int  # its different links to elsewhere
+    also: list[int]  # numbers of the URLs over which it was redirected
+    new: list[str]  # URLs that were not known before, "" where nobody knows one yet
+    named: dict[int, str]  # URLs of pages that had none
+    texts: dict[int, str]  # of the first links to some pages
+
+
+class LinkBook:
+    """Notes the links of pages in ``<out>/.focus/graph.jsonl``.
+
+    URLs are told apart by keys of 63 bits. Two million URLs are known, and 50 million links noted; what is beyond
+    counts as a link to elsewhere, which is said once.
+
+    Parameters
+    ----------
+    out
+        The folder of what was found.
+    resumes
+        Whether the run resumes the crawl of which there are notes; otherwise they are removed.
+    pages, links
+        How many are noted at most.
+
+    Notes
+    -----
+    *Memory*: 13 bytes a known URL.
+
+    Raises
+    ------
+    ConfigError
+        If the notes of an earlier run are damaged.
+    OSError
+        If they cannot be written; by :meth:`note`, too.
+    """
+
+    def __init__(self, out: Path, *, resumes: bool, pages: int = _PAGES, links: int = _LINKS) -> None:
+        self.path = out / GRAPH
+        self._most_pages, self._most_links = pages, links
+        self._numbers = KeyMap()
+        self._through = array("B")  # by page: how many links to it were noted with their texts, and flags
+        self._n_links = 0
+        self._is_full = False
+        if resumes:
+            cut_line(self.path)
+            for line in read_lines(self.path, **_KINDS):
+                self._read(line)
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def note(
+        self, key: int, url: str, *, came: Came, at: str = "", links: Mapping[int, tuple[str, str]],
+        outside: int = 0, also: Iterable[int] = (),
+    ) -> None:  # fmt: skip
+        """Note what came of a link; behind this, a kill of the process does not lose it.
+
+        Parameters
+        ----------
+        key, url
+            Of the link.
+        came, at, outside, also
+            As in :class:`Noted`; the last by keys.
+        links
+            URL and text of each link of the page, by key; ``""`` for a URL that was noted before.
+        """
+        new: dict[str, str] = {}
+        named: dict[str, str] = {}
+        page = self._number(key, url, new, named)
+        to, texts, more = [], {}, 0
+        for other, (link, text) in links.items():
+            number = self._number(other, link, new, named)
+            if number < 0:
+                more += 1
+            elif number != page:
+                to.append(number)
+                if page >= 0 and not self._through[page] & _READ and self._through[number] & ~_FLAGS < _THROUGH:
+                    self._through[number] += 1
+                    texts[str(number)] = text[:_LONGEST]
+        if self._n_links + len(to) > self._most_links:
+            more, to = more + len(to), []
+        self._n_links += len(to)
+        if more and not self._is_full:
+            self._is_full = True
+            logger.warning(
+                "Only %d URLs and %d links of a crawl are noted: ranks will not know of the others",
+                self._most_pages, self._most_links,
+            )  # fmt: skip
+        redirects = [self._number(other, "", new, named) for other in also]
+        if page >= 0:
+            self._through[page] |= _READ
+            fields = {
+                "page": page, "came": "" if came == "page" else came, "at": at, "to": _packed(to),
+                "outside": outside + more, "also": [number for number in redirects if number >= 0], "new": new,
+                "named": named, "texts": texts,
+            }  # fmt: skip
+            add_line(self.path, {name: value for name, value in fields.items() if value or name == "page"})
+
+    def _number(self, key: int, url: str, new: dict[str, str], named: dict[str, str]) -> int:
+        """Return the number of a key, a new one where it has none; -1 if too many are known. Its URL is noted once."""
+        number = self._numbers.get(key, -1)
+        if number < 0 and len(self._through) < self._most_pages:
+            number = len(self._through)
+            self._numbers.set(key, number)
+            self._through.append(0 if url else _NAMELESS)
+            new[f"{key:x}"] = url
+        elif number >= 0 and url and self._through[number] & _NAMELESS:
+            self._through[number] &= ~_NAMELESS
+            named[str(number)] = url
+        return number
+
+    def _read(self, line: dict[str, Any]) -> None:
+        for key, url in (line.get("new") or {}).items():
+            try:
+                self._numbers.set(int(key, 16), len(self._through))
+            except (ValueError, OverflowError) as error:
+                raise _damaged(self.path) from error
+            self._through.append(0 if url else _NAMELESS)
+        noted = _noted(line, len(self._through), self.path)
+        self._n_links += len(noted.to)
+        self._through[noted.page] |= _READ
+        for number in noted.named:
+            self._through[number] &= ~_NAMELESS
+        for number in noted.texts:
+            self._through[number] += 1
+
+
+_READ = 0x80  # the links of the page were noted
+_NAMELESS = 0x40  # its URL was not
+_FLAGS = _READ | _NAMELESS
+
+
+def read_links(out: Path) -> Iterator[Noted]:
+    """Yield what is noted of each link that was followed, in their order; nothing where there are no notes.
+
+    Raises
+    ------
+    ConfigError
+        If a line is damaged, but for a last one that is being written.
+    """
+    known = 0
+    for line in read_lines(out / GRAPH, **_KINDS):
+        known += len(line.get("new") or ())
+        yield _noted(line, known, out / GRAPH)
+
+
+def _packed(numbers: list[int]) -> str:
+    """Return numbers as text: the least, and by how much each of the others is larger than the one before."""
+    ordered = sorted(numbers)
+    return " ".join(f"{number - before:x}" for before, number in zip([0, *ordered], ordered, strict=False))
+
+
+def _noted(line: dict[str, Any], known: int, path: Path) -> Noted:
+    """Return what a line says; each of its numbers is below `known`."""
+    page, also = line.get("page"), line.get("also") or []
+    came: Came | None = next((each for each in get_args(Came) if each == (line.get("came") or "page")), None)
+    to, number = [], 0
+    try:
+        for step in (line.get("to") or "").split(" ") if line.get("to") else ():
+            number += int(step, 16)
+            to.append(number)
+        texts, named = (
+            {int(number): str(text) for number, text in (line.get(name) or {}).items()} for name in ("texts", "named")
+        )
+    except ValueError as error:
+        raise _damaged(path) from error
+    numbers = [page, *also, *to, *texts, *named]
+    if came is None or not all(isinstance(each, int) and 0 <= each < known for each in numbers):
+        raise _damaged(path)
+    return Noted(
+        page=int(page or 0), came=came, at=line.get("at") or "", to=to, outside=max(0, line.get("outside") or 0),
+        also=also, new=[str(url) for url in (line.get("new") or {}).values()], named=named,
+        texts=texts,
+    )  # fmt: skip
+
+
+def _damaged(path: Path) -> ConfigError:
+    return ConfigError(f"{path} was not written by a crawl; remove it, or name another folder")

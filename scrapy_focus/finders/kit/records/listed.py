@@ -1,0 +1,169 @@
+"""Reads the list of a folder, line by line of what crawls wrote there, for those who show it.
+
+The folder may come from somebody else, and the list names files: nothing outside of the folder is ever named.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.web.mime import FILE_TYPES, effective_mime, extension
+from scrapy_focus.web.url_parts import parts_of, section_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANIFEST = "manifest.jsonl"
+SKIPPED = "skipped.jsonl"
+FILES = "files"  # the folder of files in the folder of what was found
+_BY_MIME = {mime: name for name, mimes in reversed(FILE_TYPES.items()) for mime in mimes}
+_SURROGATE = re.compile("[\ud800-\udfff]")  # in a name that no file has
+_LONGEST_KIND = 40  # characters
+
+
+class Listed(NamedTuple):
+    """One file of the list."""
+
+    url: str
+    name: str
+    kind: str  # extension or MIME type
+    host: str
+    section: str  # first part of the path of the page that led there
+    size: int  # bytes
+    page: str  # URL of the page that led there
+    anchor: str  # text of its link
+    path: str  # of the file, relative to the folder, with slashes; "": not known
+    state: str  # in the last crawl: "new", "changed", "same", "gone", or "unseen" by it; "": not known
+    crawl: int  # in which it was seen last; 0: not known
+    at: str  # ISO 8601
+    mime: str
+    sha256: str
+    cut: str = ""  # "yes" if it is known not to be all of it
+
+
+class Skipped(NamedTuple):
+    """What may have been a file, and was not fetched to its end."""
+
+    url: str
+    reason: str
+    page: str
+    anchor: str
+
+
+def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
+    """Return the files of a folder in the order in which they were found first; linear in the lines of its list.
+
+    ``crawl`` is the number of the last crawl, where it is known; else the last one with a line counts as that.
+
+    Raises
+    ------
+    ConfigError
+        If one of its lines is none, but for a last one that is being written.
+    StorageError
+        If it cannot be read.
+    """
+    found: dict[str, Listed] = {}
+    places = _Places(folder)
+    for line in lines_of(folder / MANIFEST):
+        url, mime, page = text_in(line, "url"), text_in(line, "mime"), text_in(line, "page")
+        path, (host, place) = places.relative(text_in(line, "path")), parts_of(url)
+        found[url] = Listed(
+            url=url, name=text_in(line, "name") or PurePosixPath(path).name or unquote(place).rpartition("/")[2],
+            kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=number_in(line, "size"),
+            page=page, anchor=text_in(line, "anchor"), path=path, state=text_in(line, "state"),
+            crawl=number_in(line, "crawl"), at=text_in(line, "at"), mime=mime, sha256=text_in(line, "sha256"),
+            cut="yes" if line.get("cut") is True else "",
+        )  # fmt: skip
+    last = max([crawl, *(file.crawl for file in found.values())])
+    return [
+        file if file.crawl == last or file.state == "gone" else file._replace(state="unseen") for file in found.values()
+    ]
+
+
+def read_skipped(folder: Path) -> list[Skipped]:
+    """Return what was skipped, each URL once.
+
+    Raises
+    ------
+    ConfigError, StorageError
+        As :func:`read_list`.
+    """
+    found = {}
+    for line in lines_of(folder / SKIPPED):
+        skipped = Skipped(*(text_in(line, name) for name in Skipped._fields))
+        found[skipped.url] = skipped
+    return [*found.values()]
+
+
+class _Places:
+    """Tells where in the folder a file lies, as its list may name it from where a crawl was started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._prefix: tuple[str, ...] | None = None  # what was before the part that is in the folder, last time
+
+    def relative(self, named: str) -> str:
+        """Return a path within the folder, ``""`` if there is no such file in it."""
+        parts = PurePosixPath(named.replace("\\", "/")).parts
+        if not parts or ".." in parts or "\0" in named or _SURROGATE.search(named):
+            return ""
+        if self._prefix is not None and parts[: len(self._prefix) + 1] == (*self._prefix, FILES):
+            return "/".join(parts[len(self._prefix) :])
+        for i, part in enumerate(parts):
+            if part == FILES and self._is_there(parts[i:]):
+                self._prefix = parts[:i]
+                return "/".join(parts[i:])
+        return ""
+
+    def _is_there(self, parts: tuple[str, ...]) -> bool:
+        try:
+            return self.folder.joinpath(*parts).is_file()
+        except (OSError, ValueError):
+            return False
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a list, each of which names a URL, but for a last one that is being written."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    read = json.loads(line)
+                    if not isinstance(read, dict) or not isinstance(read.get("url"), str):
+                        raise ValueError("it names no URL")
+                except (ValueError, RecursionError) as error:
+                    if not line.endswith(b"\n"):
+                        return
+                    raise ConfigError(
+                        f"line {number} of {path} was not written by a crawl: {error}; remove that line"
+                    ) from error
+                yield read
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error}") from error
+
+
+def text_in(line: dict[str, Any], name: str) -> str:
+    """Return a text of a line, ``""`` if it has none of that name."""
+    value = line.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def number_in(line: dict[str, Any], name: str) -> int:
+    """Return a number of a line that is not negative, 0 if it has none of that name."""
+    value = line.get(name)
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+
+
+def _kind(mime: str, url: str, path: str) -> str:
+    """Return what a user calls the type of a file: an extension if there is one for its MIME type."""
+    name = _BY_MIME.get(effective_mime(mime, url)) if mime != "application/octet-stream" else None
+    name = name or extension(path) or extension(url) or (mimetypes.guess_extension(mime) or "").removeprefix(".")
+    return (name or mime or "unknown")[:_LONGEST_KIND]

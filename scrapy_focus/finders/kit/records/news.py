@@ -1,0 +1,262 @@
+"""The list of news of a watched site: a line for each article when it was seen first, and one whenever it changed."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line
+from scrapy_focus.finders.kit.records.listed import number_in, text_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+logger = printable_logger(__name__)
+
+NEWS = "news.jsonl"
+
+By = Literal["page", "feed", "sitemap", "start"]
+State = Literal["new", "changed"]
+
+_MOST = 200_000  # articles that are remembered
+_BY: tuple[By, ...] = ("page", "feed", "sitemap", "start")
+_LONGEST_LINE = 1 << 20  # bytes
+
+
+class Article(NamedTuple):
+    """One line of the list."""
+
+    url: str
+    title: str
+    state: State
+    at: float  # when this version was seen, in seconds since the epoch
+    first_seen: float  # when the article was, likewise
+    published: float | None  # as it says itself; None: it does not
+    by: By  # what its link stood on, where it was found
+    page: str  # URL of that, "" for a start
+    anchor: str  # text of the link
+    changed_since: float | None = None  # when the version before was seen; None: this is the first
+    changes: int = 0  # so far, as far as they were seen
+    digest: str = ""  # the same for the same text, "" where nobody knows
+    text: str = ""  # a digest of its main text, which tells one version from another; "" likewise
+
+    @property
+    def id(self) -> str:
+        """A name for the article that stays the same: a URN made of its URL."""
+        return uuid5(NAMESPACE_URL, self.url.encode(errors="backslashreplace").decode()).urn
+
+    @property
+    def delay(self) -> float | None:
+        """Seconds from when it was published to when it was seen; ``None`` where nobody knows."""
+        return None if self.published is None else max(0.0, self.first_seen - self.published)
+
+
+class _Known(NamedTuple):
+    """What is remembered of an article."""
+
+    first_seen: float
+    last: float  # when its last version was seen
+    changes: int
+    digest: str
+    text: str
+
+    def is_another(self, article: Article) -> bool:
+        """Whether an article is another version than this, as far as anybody knows.
+
+        Its main text tells. A line of an earlier version of this package has no digest of that, or one that was made in
+        another way: then the text of its paragraphs has to do.
+        """
+        if _way_of(self.text) == _way_of(article.text) != "":
+            return self.text != article.text
+        return not (self.digest and self.digest == article.digest)
+
+
+class NewsList:
+    """The list of a folder, read once and added to.
+
+    Parameters
+    ----------
+    out
+        The folder.
+
+    Notes
+    -----
+    *Memory*: about 500 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
+    again.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.path = out / NEWS
+        self._known: dict[int, _Known] = {}
+        self._texts: dict[int, None] = {}  # of articles, by their digests
+        cut_line(self.path)
+        for article in NewsReader(self.path).read():
+            self._remember(article)
+
+    def __len__(self) -> int:
+        """How many articles are remembered."""
+        return len(self._known)
+
+    def __contains__(self, url: str) -> bool:
+        return _key(url) in self._known
+
+    def begin(self) -> None:
+        """Let there be a list, also if nothing comes."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+
+    def see(self, article: Article) -> Article | None:
+        """List an article that is new or has changed, and return it as it is listed.
+
+        ``None``, and no line, for a version that was listed already, as of an article that came again after a kill, or
+        one whose page changed beside it; and for a new article whose text is that of another one.
+        """
+        known = self._known.get(_key(article.url))
+        if article.state == "new":
+            if known is not None or (article.digest and _key(article.digest) in self._texts):
+                return None
+            listed = article._replace(first_seen=article.at, changed_since=None, changes=0)
+        elif known is None or article.at <= known.last or not known.is_another(article):
+            return None
+        else:
+            listed = article._replace(first_seen=known.first_seen, changed_since=known.last, changes=known.changes + 1)
+        add_line(self.path, _line(listed))
+        self._remember(listed)
+        return listed
+
+    def _remember(self, article: Article) -> None:
+        key = _key(article.url)
+        self._known.pop(key, None)
+        self._known[key] = _Known(article.first_seen, article.at, article.changes, article.digest, article.text)
+        if article.digest:
+            self._texts[_key(article.digest)] = None
+        for remembered in (self._known, self._texts):
+            if len(remembered) > _MOST:
+                del remembered[next(iter(remembered))]
+
+
+class NewsReader:
+    """Reads a list from its beginning, and then what was added since it was read last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged = 0  # lines that could not be read
+        self._offset = 0  # bytes
+
+    def read(self) -> Iterator[Article]:
+        """Yield the articles that were not read yet, a line at a time; a last line that is not whole is left.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        """
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self._offset)
+            while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+                self._offset += len(line)
+                article = _article(line)
+                if article is None:
+                    self.damaged += 1
+                else:
+                    yield article
+
+
+def newest(articles: Iterator[Article], most: int) -> list[Article]:
+    """Return the last lines of a list, the newest first; of one article only the newest."""
+    found: dict[str, Article] = {}
+    for article in reversed(deque(articles, maxlen=4 * most)):
+        if len(found) < most:
+            found.setdefault(article.url, article)
+    return [*found.values()]
+
+
+def time_text(at: float | None) -> str:
+    """Return a time as lists have it, ``""`` for none.
+
+    Examples
+    --------
+    >>> time_text(0.0)
+    '1970-01-01T00:00:00+00:00'
+    """
+    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def time_of(text: str) -> float | None:
+    """Return what such a text means, in seconds since the epoch; ``None`` where it is none.
+
+    Examples
+    --------
+    >>> time_of("1970-01-01T01:00:00+01:00"), time_of("soon")
+    (0.0, None)
+    """
+    try:
+        said = datetime.fromisoformat(text)
+        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _line(article: Article) -> dict[str, Any]:
+    """Return an article as its line: the number of its changes only where there are some."""
+    line: dict[str, Any] = {
+        "url": article.url, "title": article.title, "state": article.state, "at": time_text(article.at),
+        "first_seen": time_text(article.first_seen), "published": time_text(article.published) or None,
+        "by": article.by, "page": article.page, "anchor": article.anchor, "id": article.id,
+        "digest": article.digest, "text": article.text,
+    }  # fmt: skip
+    if article.state == "changed":
+        line |= {"changed_since": time_text(article.changed_since), "changes": article.changes}
+    return line
+
+
+def _article(line: bytes) -> Article | None:
+    """Return the article of a line, ``None`` if it is none."""
+    try:
+        fields: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not text_in(fields, "url"):
+        return None
+    at = time_of(text_in(fields, "at"))
+    if at is None:
+        return None
+    first = time_of(text_in(fields, "first_seen"))
+    return Article(
+        url=text_in(fields, "url"),
+        title=text_in(fields, "title"),
+        state="changed" if fields.get("state") == "changed" else "new",
+        at=at,
+        first_seen=at if first is None else first,
+        published=time_of(text_in(fields, "published")),
+        by=_by(fields),
+        page=text_in(fields, "page"),
+        anchor=text_in(fields, "anchor"),
+        changed_since=time_of(text_in(fields, "changed_since")),
+        changes=number_in(fields, "changes"),
+        digest=text_in(fields, "digest"),
+        text=text_in(fields, "text"),
+    )
+
+
+def _way_of(digest: str) -> str:
+    """Return in which way a digest of a text was made."""
+    return digest.partition(":")[0]
+
+
+def _by(fields: Mapping[str, Any]) -> By:
+    return next((by for by in _BY if fields.get("by") == by), "page")
+
+
+def _key(url: str) -> int:
+    return int.from_bytes(blake2b(url.encode(errors="surrogatepass"), digest_size=8).digest())

@@ -1,0 +1,74 @@
+"""Reads what a search for a topic lists: a line for each page that it fetched, on the topic or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = "pages.jsonl"
+#: From which relevance on a page counts as one on the topic.
+RELEVANT = 0.5
+
+
+class Page(NamedTuple):
+    """One page that was fetched."""
+
+    title: str
+    url: str
+    relevance: float  # from 0 to 1
+    host: str
+    domain: str
+    language: str  # as it declares it
+    depth: int  # clicks from a seed
+    page: str  # URL of the page that led there, "" for a seed
+    anchor: str  # text of its link
+    why: str  # it was fetched
+    at: str  # ISO 8601
+
+    @property
+    def is_relevant(self) -> bool:
+        """Whether it counts as one on the topic."""
+        return self.relevance >= RELEVANT
+
+
+def read_pages(folder: Path) -> list[Page]:
+    """Return the pages of a folder in the order in which they came; linear in the lines of its list.
+
+    Raises
+    ------
+    ConfigError
+        If one of its lines is none, but for a last one that is being written.
+    StorageError
+        If it cannot be read.
+    """
+    found: dict[str, Page] = {}
+    for line in lines_of(folder / PAGES):
+        last = _last_step(line)
+        url, relevance = text_in(line, "url"), line.get("relevance")
+        found[url] = Page(
+            title=text_in(line, "title"), url=url,
+            relevance=float(relevance) if isinstance(relevance, (int, float)) and 0 <= relevance <= 1 else 0.0,
+            host=text_in(line, "host"), domain=text_in(line, "domain"), language=text_in(line, "language"),
+            depth=number_in(line, "depth"), page=text_in(last, "url"), anchor=text_in(last, "anchor"),
+            why=text_in(line, "why"), at=text_in(line, "fetched_at"),
+        )  # fmt: skip
+    return [*found.values()]
+
+
+def as_listed(page: Page) -> Listed:
+    """Return a page as one of the list that is shown: its language for a type, per cent of relevance for a size."""
+    return Listed(
+        url=page.url, name=page.title, kind=page.language.lower().partition("-")[0][:20] or "not said", host=page.host,
+        section=page.domain, size=round(100 * page.relevance), page=page.page, anchor=page.anchor, path="", state="",
+        crawl=1, at=page.at, mime="", sha256="",
+    )  # fmt: skip
+
+
+def _last_step(line: dict[str, Any]) -> dict[str, Any]:
+    path = line.get("path")
+    last = path[-1] if isinstance(path, list) and path else None
+    return last if isinstance(last, dict) else {}

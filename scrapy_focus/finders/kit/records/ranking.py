@@ -1,0 +1,222 @@
+"""Ranks the pages of a crawl by importance, from the notes of who links to whom.
+
+PageRank is worked out anew and exactly whenever somebody asks, over all pages that are known: those that came, and
+those that wait. What came and is no page, such as an error, has no rank; a link to it still takes its share.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scrapy_focus.finders.kit.records.link_book import read_links
+from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
+from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.learn.pagerank import solve
+from scrapy_focus.web.url_parts import parts_of, section_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+DAMPING = 0.9  # as in the paper, and as the policy has it
+_DIGITS = 9  # behind the point, beyond which values are equal: the order of sums decides on the rest
+_WAITING = 100_000  # pages that were not fetched, which are ranked
+
+
+class Through(NamedTuple):
+    """A link by which a page was found."""
+
+    page: str  # URL of the page on which it is
+    anchor: str  # its text
+
+
+class RankedPage(NamedTuple):
+    """One page that is known."""
+
+    rank: int  # from 1, among all that are known
+    importance: float  # PageRank; 1 is the mean of all known pages
+    links: int  # different pages that came and link to it
+    fetched: str  # "yes", "no"
+    url: str
+    title: str
+    depth: int | str  # clicks from where the crawl began; "": it was not fetched
+    status: int | str
+    page: str  # URL of the page that led there
+    anchor: str  # text of its link
+    at: str  # ISO 8601
+    through: tuple[Through, ...]  # the first links by which it was found
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether it came."""
+        return self.fetched == "yes"
+
+
+class Graph(NamedTuple):
+    """Pages and the links between them; redirects are one page with what they lead to."""
+
+    urls: list[str]  # of each page, "" where nobody knows
+    is_page: NDArray[np.bool_]  # or waits, shape (n,)
+    is_fetched: NDArray[np.bool_]
+    source: NDArray[np.int64]  # of each link, each pair once, shape (n_links,)
+    target: NDArray[np.int64]
+    outside: NDArray[np.int64]  # links of each page that lead elsewhere, or to what is no page
+    through: dict[int, dict[int, str]]  # by page: texts of the first links to it, by the page on which they are
+
+
+def read_graph(folder: Path) -> Graph:
+    """Return who links to whom; linear in pages and links.
+
+    Raises
+    ------
+    ConfigError
+        If the notes are damaged.
+    """
+    urls: list[str] = []
+    came: dict[int, str] = {}
+    at: dict[int, str] = {}
+    links: dict[int, array[int]] = {}
+    outside: dict[int, int] = {}
+    texts: list[tuple[int, int, str]] = []
+    same = _Same()
+    for noted in read_links(folder):
+        urls += noted.new
+        for number, url in noted.named.items():
+            urls[number] = url
+        page = noted.page
+        came[page], links[page], outside[page] = noted.came, array("i", noted.to), noted.outside
+        if noted.came == "page":
+            at[page] = noted.at or urls[page]
+        for other in noted.also:
+            same.join(page, other)
+        texts += [(page, other, text) for other, text in noted.texts.items()]
+    by_url: dict[str, int] = {}
+    for page, url in at.items():
+        same.join(by_url.setdefault(url, page), page)
+    return _graph(urls, came, at, links, outside, texts, same)
+
+
+def _graph(
+    urls: list[str], came: dict[int, str], at: dict[int, str], links: dict[int, array[int]], outside: dict[int, int],
+    texts: list[tuple[int, int, str]], same: _Same,
+) -> Graph:  # fmt: skip
+    n = len(urls)
+    one = same.column(n)
+    is_fetched, is_dead, waits = (np.zeros(n, np.bool_) for _ in range(3))
+    names = list(urls)
+    for page in range(n):  # a page goes by the URL of what came, or else of what was not asked for
+        if page not in came:
+            waits[one[page]] = True
+            names[one[page]] = urls[page] or names[one[page]]
+    for page, what in came.items():
+        if what == "page":
+            is_fetched[one[page]] = True
+            names[one[page]] = at[page]
+        elif what == "nothing":
+            is_dead[one[page]] = True
+    is_page = is_fetched | (waits & ~is_dead)
+    reads = {one[page]: page for page in links if came[page] == "page"}  # of several that are one, the last
+    sources = np.repeat(np.array([*reads], np.int64), [len(links[page]) for page in reads.values()])
+    targets = one[
+        np.concatenate([np.zeros(0, np.int64), *(np.array(links[page], np.int64) for page in reads.values())])
+    ]
+    different = sources != targets
+    pairs = np.unique(sources[different] * max(1, n) + targets[different])
+    source, target = pairs // max(1, n), pairs % max(1, n)
+    elsewhere = np.bincount(source[~is_page[target]], minlength=n)
+    for page, number in reads.items():
+        elsewhere[page] += outside[number]
+    through: dict[int, dict[int, str]] = {}
+    for page, other, text in texts:
+        if one[page] != one[other] and is_fetched[one[page]]:
+            through.setdefault(int(one[other]), {}).setdefault(int(one[page]), text)
+    kept = is_page[target]
+    return Graph(names, is_page, is_fetched, source[kept], target[kept], elsewhere, through)
+
+
+def importance(graph: Graph) -> NDArray[np.float64]:
+    """Return the PageRank of each page, shape (n,): 1 is the mean of all pages; what is none has 0."""
+    ranks = solve(graph.source, graph.target, is_page=graph.is_page, outside=graph.outside, damping=DAMPING)
+    total = ranks.sum()
+    return (ranks * np.count_nonzero(graph.is_page) / total).round(_DIGITS) if total else ranks
+
+
+def read_ranking(folder: Path) -> list[RankedPage]:
+    """Return all known pages of a folder, the most important first; of those that were not fetched, 100,000.
+
+    Of equally important ones, those with more links come first, then those that were fetched.
+
+    Raises
+    ------
+    ConfigError
+        If a list is damaged.
+    StorageError
+        If one cannot be read.
+    """
+    graph, lines = read_graph(folder), {text_in(line, "url"): line for line in lines_of(folder / PAGES)}
+    ranks, n_links = importance(graph), np.bincount(graph.target, minlength=len(graph.urls))
+    listed = [page for page in np.flatnonzero(graph.is_page).tolist() if graph.urls[page]]
+    listed.sort(key=lambda page: (-ranks[page], -n_links[page], not graph.is_fetched[page], graph.urls[page]))
+    found, n_waiting = [], 0
+    for rank, page in enumerate(listed, 1):
+        is_fetched, url = bool(graph.is_fetched[page]), graph.urls[page]
+        n_waiting += not is_fetched
+        if is_fetched or n_waiting <= _WAITING:
+            through = tuple(Through(graph.urls[other], text) for other, text in graph.through.get(page, {}).items())
+            line = lines.get(url, {}) if is_fetched else {}
+            found.append(_ranked(rank, float(ranks[page]), int(n_links[page]), is_fetched, url, line, through))
+    return found
+
+
+def as_listed(page: RankedPage) -> Listed:
+    """Return a page as one of the list that is shown: its rank for a type, thousandths of importance for a size."""
+    host, _ = parts_of(page.url)
+    return Listed(
+        url=page.url, name=page.title, kind=f"{page.rank:,}", host=host, section=section_of(page.url),
+        size=round(1000 * page.importance), page=page.page, anchor=page.anchor, path="", state="", crawl=1, at=page.at,
+        mime="", sha256="",
+    )  # fmt: skip
+
+
+def _ranked(
+    rank: int, worth: float, n_links: int, is_fetched: bool, url: str, line: dict[str, Any],
+    through: tuple[Through, ...],
+) -> RankedPage:  # fmt: skip
+    first = through[0] if through else Through("", "")
+    return RankedPage(
+        rank=rank, importance=round(worth, 6), links=n_links, fetched="yes" if is_fetched else "no", url=url,
+        title=text_in(line, "title"), depth=number_in(line, "depth") if line else "",
+        status=number_in(line, "status") if line else "", page=text_in(line, "page") if line else first.page,
+        anchor=text_in(line, "anchor") if line else first.anchor, at=text_in(line, "fetched_at"), through=through,
+    )  # fmt: skip
+
+
+class _Same:
+    """Numbers that are one page: each leads to another one, or is the one by which the page goes."""
+
+    def __init__(self) -> None:
+        self._leads: dict[int, int] = {}
+
+    def join(self, page: int, other: int) -> None:
+        """Let two numbers be one page."""
+        ends = self._end(page), self._end(other)
+        if ends[0] != ends[1]:
+            self._leads[max(ends)] = min(ends)
+
+    def column(self, n: int) -> NDArray[np.int64]:
+        """Return the number by which each of n numbers goes, shape (n,)."""
+        column = np.arange(n)
+        for number in self._leads:
+            column[number] = self._end(number)
+        return column
+
+    def _end(self, number: int) -> int:
+        leads = self._leads
+        while number in leads:
+            leads[number] = number = leads.get(leads[number], leads[number])
+        return number

@@ -1,0 +1,1 @@
+"""Base classes of spiders, and the Scrapy components that they use."""

@@ -1,0 +1,246 @@
+"""Notes what a crawl does, and writes the page and the table of its folder when it ends."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+
+from scrapy_focus import __version__
+from scrapy_focus.core.errors import FocusError
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.failure import failure_kind, in_words
+from scrapy_focus.engine.feeds import flush_feeds
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.marks import page_of
+from scrapy_focus.engine.structured import types_seen
+from scrapy_focus.finders.kit.page.folder import PAGE, write_report
+from scrapy_focus.finders.kit.page.words import within
+from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
+from scrapy_focus.finders.kit.spiders.watching import Writings, list_pages, list_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.finders.kit.records.crawls import Run
+
+logger = printable_logger(__name__)
+
+_BETWEEN = 10.0  # seconds between two notes of how the crawl stands
+_MOST = 1000  # hosts and extensions that are noted
+_LINKS = 1000  # of a page whose keys are noted
+_FINE = 50_000  # links that led somewhere, of which that is remembered
+_PARAMETERS = 200  # that do not matter, which are noted
+_OF_BROWSERS = ("browser/", "api/")  # begin the names of counts that say what was rendered
+
+
+class CrawlNotes:
+    """Writes notes to ``<out>/.focus/log`` while a crawl runs, and ``<out>/index.html`` and a table at its end.
+
+    What cannot be written is said in one line, and harms no crawl. Where the scheduler is not one of this package, only
+    what was found is on the page.
+
+    Parameters
+    ----------
+    crawler
+        Of the crawl, before it begins.
+    out
+        The folder.
+    run
+        Which crawl of it this is.
+    facts
+        What the spider was asked to do, as JSON holds it.
+    left_out
+        Extensions of links that the spider leaves out; it may add to them while it crawls.
+    comes_back
+        Whether the crawl fetches pages again, and does not end. Then the page and the table are written while it runs,
+        too, with ``fresh.csv``; of later visits of a page those are noted at which it had changed or failed.
+    """
+
+    def __init__(
+        self, crawler: Crawler, *, out: Path, run: Run, facts: Mapping[str, Any], left_out: set[str],
+        comes_back: bool = False,
+    ) -> None:  # fmt: skip
+        self.crawler = crawler
+        self.out = out
+        self.run = run
+        self.facts = facts
+        self._left_out = left_out
+        self._comes_back = comes_back
+        self._elsewhere: set[str] = set()
+        self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
+        self._fine: set[str] = set()  # keys of links that led somewhere
+        self._links: dict[str, dict[str, None]] = {}  # keys of the links of each page that is read now
+        self._book: NoteBook | None = None
+        self._is_broken = False  # notes could not be written
+        self._due = 0.0  # seconds of time.monotonic
+        self._writings = Writings(self._write) if comes_back else None
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def link(self, page: str, url: str) -> None:
+        """A page that is read has a link."""
+        links = self._links.setdefault(page, {})
+        if len(links) < _LINKS:
+            links[link_key(url)] = None
+
+    def _open(self, spider: Spider) -> None:
+        self._try(self._begin)
+        host = host_of(self.crawler)
+        offsite = self.crawler.get_downloader_middleware(OffsiteMiddleware)
+        if offsite is not None:
+            self._elsewhere = offsite.domains_seen
+        if host is not None:
+            host.listeners.append(self._note)
+            host.when_closing.append(self._list_tables)
+            self._list_tables()
+            if host.policy.can("tables") and self._writings is None:
+                self._writings = Writings(self._list_tables)
+
+    def _begin(self) -> None:
+        settings, host = self.crawler.settings, host_of(self.crawler)
+        self._book = NoteBook(self.out, resumes=self.run.resumes, crawl=self.run.number)
+        self._book.begin({
+            "at": _now(), "version": __version__, **self.facts,
+            "policy": "" if host is None else host.policy.__qualname__,
+            "robots": settings.getbool("ROBOTSTXT_OBEY"), "delay": settings.getfloat("DOWNLOAD_DELAY"),
+            "agent": str(settings["USER_AGENT"]), "resumable": bool(settings["JOBDIR"]),
+        })  # fmt: skip
+
+    def _note(self, entry: Entry, outcome: Outcome) -> None:
+        """Note an outcome, and now and then how the crawl stands."""
+        book, request, pick = self._book, entry.request, outcome.pick
+        if self._writings is not None:
+            self._writings.came()
+        if book is None or outcome.changed is False:
+            return
+        answer = Answer(
+            url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
+            sent=entry.sent, files=outcome.items, error=outcome.error,
+            why=_why(entry, outcome),
+            page="" if request is None else page_of(request),
+            anchor="" if request is None else str(request.meta.get("link_text", "")),
+            moved_to="" if entry.response is None or entry.response.url == pick.url else entry.response.url,
+        )  # fmt: skip
+        hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
+        links = self._links_of(answer.moved_to or pick.url, outcome)
+        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links)
+        if monotonic() >= self._due:
+            self._try(self._stand)
+
+    def _links_of(self, page: str, outcome: Outcome) -> list[str]:
+        """Return the keys of the links of a page of which nobody knows yet whether they lead somewhere."""
+        if outcome.status is not None and outcome.status < HTTPStatus.BAD_REQUEST and len(self._fine) < _FINE:
+            self._fine.add(link_key(outcome.pick.url))
+        return [key for key in self._links.pop(page, ()) if key not in self._fine]
+
+    def _stand(self, reason: str | None = None) -> None:
+        """Note how the crawl stands, and why it ended if it has."""
+        host, self._due = host_of(self.crawler), monotonic() + _BETWEEN
+        facts: dict[str, Any] = {"at": _now()}
+        if reason is not None:
+            facts["reason"] = reason
+        if host is not None:
+            if reason is not None:
+                facts["ending"] = within(ending_of(self.crawler).sentence, self.out)
+            status = host.status(best=1)
+            facts |= {
+                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
+                "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
+                "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
+            }  # fmt: skip
+            if status.said:
+                facts["said"] = [*status.said]
+            if status.alarm:
+                facts["alarm"] = status.alarm
+            if seen := types_seen(status.counts):
+                facts["seen"] = seen
+            if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
+                facts["rendered"] = rendered
+        if self._book is not None:
+            self._book.state(facts)
+
+    def list_pages(self) -> None:
+        """Write ``fresh.csv`` once more, while the frontier can still be read, if pages come back."""
+        if self._comes_back:
+            self._write_table(list_pages, self.crawler, self.out, True)
+
+    def _list_tables(self) -> None:
+        self._write_table(list_tables, self.crawler, self.out)
+
+    def _write_table(self, write: Callable[..., None], *args: Any) -> None:
+        try:
+            write(*args)
+        except (OSError, FocusError) as error:
+            if ending_of(self.crawler).kind != "disk_full":
+                logger.error("A table of the crawl cannot be written: %s", reason_of(error))
+
+    def _write(self) -> None:
+        self._try(self._stand)
+        self._write_table(list_pages, self.crawler, self.out, False)
+        self._list_tables()
+        self._write_page()
+
+    def _close(self, spider: Spider, reason: str) -> None:
+        if self._writings is not None:
+            self._writings.stop()
+        self._try(self._end, reason)
+        flush_feeds(self.crawler)  # which are closed after this
+        if self._write_page():
+            logger.info("What was found is listed in %s", self.out / PAGE)
+
+    def _write_page(self) -> bool:
+        try:
+            write_report(self.out)
+        except (OSError, FocusError) as error:
+            if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # or it was said already
+                logger.error("The page of what was found cannot be written: %s", reason_of(error))
+            return False
+        return True
+
+    def _end(self, reason: str) -> None:
+        if self._book is not None:
+            self._stand(reason)
+        if self._book is not None:
+            self._book.close()
+
+    def _try(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        """Write to the notes, or say once that they end here."""
+        try:
+            call(*args, **kwargs)
+        except OSError as error:
+            self._book, self._is_broken = None, True
+            logger.error(
+                "No more notes of this crawl are written, so that its page will lack something: %s", reason_of(error)
+            )
+
+
+def _news(there: set[str], noted: set[str]) -> list[str]:
+    """Return what is there and was not noted before, and note it."""
+    if len(there) == len(noted) or len(noted) >= _MOST:
+        return []
+    news = sorted(there - noted)[: _MOST - len(noted)]
+    noted.update(news)
+    return news
+
+
+def _why(entry: Entry, outcome: Outcome) -> str:
+    """Say why nothing came, where the outcome does not."""
+    if entry.failure is None or not (outcome.error == "ignored" or failure_kind(entry.failure)):
+        return ""
+    return in_words(entry.failure)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

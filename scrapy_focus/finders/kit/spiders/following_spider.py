@@ -1,0 +1,85 @@
+"""What the spiders have in common that follow links from page to page, wherever these lead."""
+
+from __future__ import annotations
+
+import logging
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.known import known_on
+from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.web.html import page_links
+from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element
+    from scrapy.http import HtmlResponse, Response
+
+    from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+
+_LINKS = 10_000  # of a page that are looked at
+_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
+_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
+
+#: MIME types of what is no page.
+NO_PAGES = (*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES))
+#: Settings of a crawl for pages on many hosts.
+MANY_HOSTS = {
+    "FOCUS_EXPLAIN": True,
+    "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
+    "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
+    "DOWNLOAD_TIMEOUT": 30,
+    "DOWNLOAD_MAXSIZE": 10_000_000,
+    "METAREFRESH_ENABLED": False,
+    "REDIRECT_MAX_TIMES": 5,
+    "RETRY_TIMES": 1,
+    "FOCUS_IGNORE_PARAMETERS": True,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class FollowingSpider(scrapy.Spider):
+    """Makes the requests for links, and notes them where notes are taken."""
+
+    notes: CrawlNotes | None = None
+
+    def link(self, response: Response, url: str, anchor: str, **more: Any) -> Iterator[scrapy.Request]:
+        """Yield the request for a link of a page, with ``more`` in its ``meta``, unless it is no URL."""
+        try:
+            request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor, **more})
+        except ValueError:
+            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+        else:
+            if self.notes is not None:
+                self.notes.link(response.url, request.url)
+            yield request
+
+
+def new_links(response: HtmlResponse, notes: CrawlNotes | None) -> Iterator[tuple[str, _Element]]:
+    """Yield the URLs of the links of a page that can be read, but for known ones, with their elements, 10,000 at most.
+
+    Notes are taken of those that are known, too.
+    """
+    known = known_on(response)
+
+    def passes(url: str) -> bool:
+        if known is None or not known.passes(url):
+            return False
+        if notes is not None:
+            notes.link(response.url, url)
+        return True
+
+    root, base = response.selector.root, get_base_url(response)
+    return islice(page_links(root, base, passes, encoding=response.encoding), _LINKS)
+
+
+def be_quiet() -> None:
+    """Let the loggers of Scrapy that say a line for each page or component say warnings only."""
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)

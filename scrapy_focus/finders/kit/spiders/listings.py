@@ -1,0 +1,148 @@
+"""Sitemaps, feeds and catalogues of data sets as pages of links, which wait in places of their own."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import scrapy
+from scrapy import signals
+from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.marks import LINK
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
+from scrapy_focus.web.linkurls import without_credentials
+from scrapy_focus.web.listings import beginning, listed_in, listing_of, lists_urls, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+
+    from scrapy_focus.web.listings import Listing
+
+_NAMED = 20  # sitemaps in a robots.txt that are asked for
+_INDEXED = 1000  # in an index
+_DEPTH = 2  # indexes within each other
+_NESTED = "sitemap_depth"  # in the meta of a request
+_READ = 10_000_000  # bytes of a sitemap in a crawl whose pages do not come back
+
+
+class NamedSitemaps:
+    """Asks for the sitemaps that a robots.txt names, once it was read for the sake of a page.
+
+    Each is a link without a page, in a place of its own: it costs a request and has to earn it, as all links have.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        crawler.signals.connect(self.on_parsed, signals.robots_parsed)
+
+    def on_parsed(self, robotparser: RobotParser, request: scrapy.Request) -> None:
+        """Let sitemaps wait with the scheduler; the handler of Scrapy's ``robots_parsed``."""
+        named = getattr(getattr(robotparser, "rp", None), "sitemaps", ())  # Scrapy's parser has a Protego
+        for url in islice(named, _NAMED):
+            made = _request(request.url, url, "(robots.txt)/sitemap", depth=0)
+            if made is not None and self.crawler.engine is not None:
+                self.crawler.engine.crawl(made)
+
+
+def comes_back(crawler: Crawler) -> bool:
+    """Whether the policy of a running crawl fetches pages again: then sitemaps and feeds say what is new."""
+    host = host_of(crawler)
+    return host is not None and host.policy.can("again")
+
+
+def listing_in(response: Response) -> Listing:
+    """Say which kind of listing an answer is by its first bytes, whatever its server calls it; ``""`` for any other.
+
+    Text with one URL on each line is a sitemap where a sitemap was asked for.
+    """
+    first = beginning(response.body)
+    kind = listing_of(first)
+    is_asked = _NESTED in response.meta or "sitemap" in response.url.lower()
+    return "sitemap" if not kind and is_asked and lists_urls(first) else kind
+
+
+def listing_links(response: Response, callback: Callable[..., Any] | None = None) -> Iterator[scrapy.Request]:
+    """Yield a request for each feed that a page names, or for what a sitemap or feed lists; none for any other answer.
+
+    For the callbacks of spiders whose pages come back, beside their own links: each kind of listing is a place of links
+    by itself, and the title of an entry is its anchor.
+
+    Examples
+    --------
+    ::
+
+        def parse(self, response):
+            yield from listing_links(response)
+            if isinstance(response, HtmlResponse):
+                yield from response.follow_all(css="a")
+    """
+    kind = listing_in(response)
+    if not kind and isinstance(response, HtmlResponse):
+        made = feeds_named_in(response)
+    else:
+        made = links_of_listing(response, kind, feeds=True)
+    for request in made:
+        yield request if callback is None else request.replace(callback=callback)
+
+
+def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
+    """Yield a request for each feed that a page names for itself, ten at most."""
+    if not can_be_read(response):
+        return
+    root, base = response.selector.root, get_base_url(response)
+    for url, title in feeds_of_page(root, base, encoding=response.encoding):
+        made = _request(response.url, url, "(page)/feed", anchor=title)
+        if made is not None:
+            made.meta["download_maxsize"] = LARGEST_FEED
+            yield made
+
+
+def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) -> Iterator[scrapy.Request]:
+    """Yield a request for each URL of a sitemap or catalogue, or of a feed that is named as a sitemap, lazily; none for
+    any other kind of listing.
+
+    ``feeds``: as in a crawl whose pages come back: for the entries of all feeds, and more of a large sitemap is read.
+    """
+    if kind == "catalogue":
+        for url in islice(listed_in(whole(response.body)), MOST):
+            if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
+                yield made
+    elif kind == "sitemap":
+        yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
+    elif kind == "feed" and (feeds or _NESTED in response.meta):
+        for entry in read_listing(response.body, kind, largest=LARGEST_FEED):
+            if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
+                yield made
+
+
+def _links_of_sitemap(response: Response, largest: int) -> Iterator[scrapy.Request]:
+    depth = response.meta.get(_NESTED, 0)
+    for n, entry in enumerate(read_listing(response.body, "sitemap", largest=largest)):
+        if entry.is_listing and (depth >= _DEPTH or n >= _INDEXED):
+            return
+        place, nested = ("(sitemap)/sitemap", depth + 1) if entry.is_listing else ("(sitemap)/url", None)
+        if (made := _request(response.url, entry.url, place, depth=nested)) is not None:
+            yield made
+
+
+def _request(base: str, href: str, place: str, *, depth: int | None = None, anchor: str = "") -> scrapy.Request | None:
+    """Return a request whose link stands in this place, ``None`` where it is none that can be asked for; ``depth``: of
+    a sitemap, in how many others it is named.
+    """
+    meta: dict[str, Any] = {LINK: {"tag_path": place, "anchor": anchor} if anchor else {"tag_path": place}}
+    if depth is not None:
+        meta |= {_NESTED: depth, "download_maxsize": LARGEST}
+    try:
+        url = without_credentials(urljoin(base, href))
+        return scrapy.Request(url, meta=meta) if href and url.startswith(("http://", "https://")) else None
+    except ValueError:
+        return None

@@ -1,0 +1,291 @@
+"""What the crawls of these spiders do otherwise than Scrapy."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from http import HTTPStatus
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urljoin, urlsplit
+from weakref import WeakKeyDictionary
+
+import scrapy
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import NotConfigured, ResponseDataLossError
+from scrapy.http import HtmlResponse
+from scrapy.http.cookies import CookieJar
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.response import get_meta_refresh
+from w3lib.url import safe_url_string
+
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.marks import CUT
+from scrapy_focus.finders.kit.spiders.credentials import origin_of
+from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.linkurls import without_credentials
+from scrapy_focus.web.listings import beginning, listing_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+    from scrapy_focus.engine.inflight import Entry
+
+_TAGS = 50_000  # of a page that are read
+_BYTES = 1_000_000
+_RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, and how many there are
+_USER = re.compile(rb"^([^/?#]*//)[^/?#]*@")  # and password, in a URL
+
+
+class LongPagesAreCut:
+    """Cuts a page behind so many tags or bytes that it can be parsed in little time and memory; counts ``page/cut``.
+
+    Ten kilobytes of gzip can be a page of three million elements, which takes a gigabyte. It stands behind what
+    decompresses, so that whoever asks for the page is given the same part of it.
+    """
+
+    tags = _TAGS
+    size = _BYTES
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if not isinstance(response, HtmlResponse):
+            return response
+        end = end_of(response.body, tags=self.tags, size=self.size)
+        if end == len(response.body):
+            return response
+        if self.crawler.stats is not None:
+            self.crawler.stats.inc_value("page/cut")
+        return response.replace(body=response.body[:end], encoding=None)  # to be found again
+
+
+class VeryLongPagesAreCut(LongPagesAreCut):
+    """The same for crawls that want all links of a page: it may have a hundred thousand."""
+
+    tags = 300_000
+    size = 10_000_000
+
+
+class LongDataPagesAreCut(LongPagesAreCut):
+    """The same for crawls that want what scripts of a page say: these often stand at its end."""
+
+    tags = 100_000
+    size = 4_000_000
+
+
+def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
+    """Return up to where a page is read: all of it, or what stands before one tag too many or one byte too many."""
+    end = min(len(body), size)
+    if body.count(b"<", 0, end) <= tags:
+        return end
+    return next(islice(re.finditer(b"<", body), tags, None)).start()
+
+
+class CutBodies:
+    """Asks again for a body that was cut on its way, and marks a file that stays so with the flag ``cut``.
+
+    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. What is read for its
+    links fails as without that setting: the last link may be cut, too. A part of a file that
+    nobody asked for (206) counts as cut, too, as does a body whose compression has no end. None keeps its ``ETag`` and
+    ``Last-Modified``, which are those of the whole: so the next crawl asks for it again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        is_lost = "dataloss" in response.flags
+        if not (is_lost or CUT in response.flags or _is_part(request, response)):
+            return response
+        spider = self.crawler.spider
+        if is_lost and spider is not None and self._may_retry(request):
+            again = get_retry_request(request, spider=spider, reason="cut")
+            if again is not None:
+                return again
+        if is_lost and (isinstance(response, HtmlResponse) or request.callback is NO_CALLBACK or _is_listing(response)):
+            raise ResponseDataLossError
+        headers = response.headers.copy()
+        for name in ("ETag", "Last-Modified"):
+            headers.pop(name, None)
+        return response.replace(headers=headers, flags=list({*response.flags, CUT}))
+
+    def _may_retry(self, request: Request) -> bool:
+        """Whether there is a retry left; Scrapy would log an error for the last one."""
+        settings = self.crawler.settings
+        most = request.meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
+        is_on = settings.getbool("RETRY_ENABLED") and not request.meta.get("dont_retry")
+        return is_on and request.meta.get("retry_times", 0) < most
+
+
+def _is_listing(response: Response) -> bool:
+    """Whether a response is a sitemap, a feed or a catalogue."""
+    return bool(listing_of(beginning(response.body)))
+
+
+def _is_part(request: Request, response: Response) -> bool:
+    """Whether a response is a part of a file that nobody asked for."""
+    if response.status != HTTPStatus.PARTIAL_CONTENT or b"Range" in request.headers:
+        return False
+    said = _RANGE.fullmatch((response.headers.get("Content-Range") or b"").strip())
+    return said is None or int(said[1]) != 0 or int(said[2]) + 1 != int(said[3])
+
+
+class RedirectsAreLinks:
+    """Hands redirects to another domain to the spider, which gives them as links; it stands before Scrapy's own.
+
+    Followed at once, the page would be fetched even if its domain had its share of pages, and count for the wrong one.
+    Redirects within a domain, and those of ``robots.txt``, are left to Scrapy.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        target = redirect_of(response)
+        if target and request.callback is not NO_CALLBACK and _domain(target) != _domain(request.url):
+            request.meta["handle_httpstatus_list"] = [response.status]
+        return response
+
+
+class _OnTheWay(ABC):
+    """Adds a header to requests on their way out, and takes it off when an answer is there.
+
+    So no redirect or retry carries it on, and it is stored nowhere. It stands within all other middlewares.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # what there was of it
+
+    @abstractmethod
+    def value(self, request: Request) -> bytes:
+        """Return what the header is to be, ``b""`` where it stays as it is."""
+
+    def process_request(self, request: Request) -> None:
+        if value := self.value(request):
+            self._before[request] = request.headers.getlist(self.name)
+            request.headers[self.name] = value
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        self._take_off(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        self._take_off(request)
+
+    def _take_off(self, request: Request) -> None:
+        before = self._before.pop(request, None)
+        if before:
+            request.headers[self.name] = before
+        elif before is not None:
+            del request.headers[self.name]
+
+
+class RedirectCookies(_OnTheWay):
+    """Sends the cookies that a redirect sets with the requests that follow it, and with no others.
+
+    Without, a crawl that keeps no cookies never sees a page that redirects to itself until it is asked with one. It is
+    not there with ``COOKIES_ENABLED``.
+    """
+
+    name = "Cookie"
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__()
+        if crawler.settings.getbool("COOKIES_ENABLED"):
+            raise NotConfigured
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def value(self, request: Request) -> bytes:
+        entry = self._entry(request)
+        if entry is None or entry.jar is None:
+            return b""
+        asked = scrapy.Request(request.url)
+        entry.jar.add_cookie_header(asked)
+        return b"; ".join(header for each in (request, asked) if (header := each.headers.get(self.name)))
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        entry = self._entry(request)
+        if entry is not None and 300 <= response.status < 400 and "Set-Cookie" in response.headers:
+            entry.jar = entry.jar or CookieJar()
+            entry.jar.extract_cookies(response, request)
+            entry.has_cookie = True
+        return super().process_response(request, response)
+
+    def _entry(self, request: Request) -> Entry | None:
+        host = host_of(self.crawler)
+        return None if host is None else host.inflight.find(request)
+
+
+class Credentials(_OnTheWay):
+    """Sends the user names and passwords of start URLs to their hosts, and to no others (``Basic``).
+
+    Those that a redirect names are left out, as are those of links: a site has no say in who signs in where.
+    """
+
+    name = "Authorization"
+
+    def __init__(self, credentials: Mapping[str, bytes]) -> None:
+        super().__init__()
+        self.credentials = credentials  # headers, by scheme, host and port
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(getattr(crawler.spider, "credentials", {}))
+
+    def value(self, request: Request) -> bytes:
+        return self.credentials.get(origin_of(request.url), b"") if self.credentials else b""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        location = response.headers.get("Location")
+        if location is not None and b"@" in location:
+            response.headers["Location"] = _USER.sub(rb"\1", location)
+        return super().process_response(request, response)
+
+
+def add_headers(settings: BaseSettings) -> None:
+    """Let requests have the cookies of redirects, and the credentials of start URLs."""
+    for cls in (RedirectCookies, Credentials):
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, 955)
+
+
+def redirect_of(response: Response) -> str:
+    """Return where a response redirects to, absolute; ``""`` if it does not, or to what is no URL."""
+    location = response.headers.get("Location") if 300 <= response.status < 400 else None
+    try:
+        return "" if location is None else without_credentials(urljoin(response.url, safe_url_string(location)))
+    except ValueError:
+        return ""
+
+
+def refresh_of(response: HtmlResponse) -> str:
+    """Return where the ``<meta http-equiv="refresh">`` of a page leads; ``""`` if it has none, or to what is no URL."""
+    try:
+        return without_credentials(get_meta_refresh(response)[1] or "")
+    except ValueError:
+        return ""
+
+
+def _domain(url: str) -> str:
+    try:
+        return domain_of(urlsplit(url).hostname or "")
+    except ValueError:
+        return ""

@@ -1,0 +1,119 @@
+"""What the spiders have in common that crawl some sites, from their roots on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import UsageError
+from w3lib.url import safe_url_string
+
+from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.printable import brief, reason_of
+from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.finders.kit.spiders.credentials import take_credentials
+from scrapy_focus.finders.kit.spiders.following_spider import be_quiet
+from scrapy_focus.finders.kit.spiders.middlewares import add_headers
+from scrapy_focus.web.linkurls import hide_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+_HOSTS = ".focus/hosts.json"
+
+
+class SiteSpider(scrapy.Spider):
+    """Begins at some URLs, and stays on their hosts, and on those to which these URLs redirect.
+
+    Parameters
+    ----------
+    root
+        The URLs, in a list or separated by commas.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or one is no URL.
+    """
+
+    def __init__(self, root: str | Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        given = root.split(",") if isinstance(root, str) else root
+        self.roots, self.credentials = take_credentials(url.strip() for url in given if url.strip())
+        hosts = [_host(url) for url in self.roots if url.startswith(("http://", "https://"))]
+        if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
+            raise UsageError(
+                f"root is {hide_credentials(repr(root))}; say where to start: scrapy crawl {self.name} -a root=https://example.org/"
+            )
+        self.allowed_domains = [host.removeprefix("www.") for host in hosts]
+        self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
+        self._starts = {scrapy.Request(url).url for url in self.roots}
+        self._hosts: Path | None = None  # where these are noted
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
+            spider.set_up(crawler)
+            add_headers(crawler.settings)
+        be_quiet()
+        return spider
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and see whether what is found can be written."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.roots:
+            yield scrapy.Request(url)
+
+    def follow_roots(self, out: Path) -> None:
+        """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
+        self._hosts = out / _HOSTS
+        if self._hosts.exists():
+            self.moved = _read_hosts(self._hosts)
+            self.allowed_domains += [host for url in self._starts for host in self.moved.get(url, ())]
+
+    def request_scheduled(self, request: scrapy.Request) -> None:
+        """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
+        came = request.meta.get("redirect_urls")
+        if not came or came[0] not in self._starts:
+            return
+        host = _host(request.url).removeprefix("www.")
+        if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
+            return
+        self.moved.setdefault(came[0], []).append(host)
+        self.allowed_domains.append(host)
+        if self._hosts is not None:
+            self._hosts.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._hosts, json.dumps(self.moved).encode())
+        self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
+
+
+def _host(url: str) -> str:
+    """Return the host of a URL as Scrapy compares it: international names are spelled in ASCII."""
+    try:
+        return urlsplit(safe_url_string(url)).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _read_hosts(path: Path) -> dict[str, list[str]]:
+    """Return the hosts to which each root redirected; ``UsageError`` if the file is not as it was written."""
+    try:
+        moved: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read ({reason_of(error)}); remove it, or name another folder") from error
+    sound = isinstance(moved, dict) and all(
+        isinstance(hosts, list) and all(isinstance(host, str) for host in hosts) for hosts in moved.values()
+    )
+    if not sound:
+        raise UsageError(f"{path} does not hold lists of hosts, by URL; remove it, or name another folder")
+    return dict(moved)

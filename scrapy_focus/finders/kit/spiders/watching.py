@@ -1,0 +1,241 @@
+"""What is noted while a site is watched, and written again and again: the page, the feed, the table of its pages."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils.asyncio import call_later
+
+from scrapy_focus import __version__
+from scrapy_focus.core.errors import FocusError
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.failure import why_unread
+from scrapy_focus.engine.feeds import flush_feeds
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.finders.kit.page.folder import write_news
+from scrapy_focus.finders.kit.page.fresh import write_fresh
+from scrapy_focus.finders.kit.page.policy_tables import Said, write_tables
+from scrapy_focus.finders.kit.page.watched import Gathering
+from scrapy_focus.finders.kit.page.words import within
+from scrapy_focus.finders.kit.records.hours import HOUR, HourBook
+from scrapy_focus.finders.kit.records.news import time_text
+from scrapy_focus.finders.kit.records.notes import NoteBook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+_FIRST, _LAST = 15.0, 300.0  # seconds between two writings: at first, and after fifty minutes
+_SHARE = 0.1  # of the time since the beginning, in between
+_COST = 20.0  # times as long as a writing took
+_PAGES = 1_000  # that are listed in fresh.csv while the crawl runs, as that takes 70 microseconds for each
+_ALL = 10_000  # when it ends
+#: Counts of visits, and what they are called by the hour.
+VISITS = {name: f"visit/{name}" for name in ("first", "changed", "unchanged", "error")}
+
+
+class Writings:
+    """Lets something be written when something came and some time has passed.
+
+    That is a quarter of a minute at first, and five minutes later on; more where writing takes long, so that it takes
+    a twentieth of the time at most.
+    """
+
+    def __init__(self, write: Callable[[], object]) -> None:
+        self._write = write
+        self._began = monotonic()
+        self._next = self._began + _FIRST  # writing, in seconds of time.monotonic
+        self._alarm: CallLaterResult | None = None
+
+    def came(self) -> None:
+        """Something came that is to be written."""
+        if self._alarm is None:
+            self._alarm = call_later(max(0.0, self._next - monotonic()), self._on_alarm)
+
+    def now(self, *args: Any) -> None:
+        """Write it now, and plan the next writing."""
+        began = monotonic()
+        self._write(*args)
+        now = monotonic()
+        wait = min(_LAST, max(_FIRST, _SHARE * (now - self._began)))
+        self._next = now + max(wait, _COST * (now - began))
+
+    def stop(self) -> None:
+        """Nothing is written any more, but by :meth:`now`."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _on_alarm(self) -> None:
+        self._alarm = None
+        self.now()
+
+
+class WatchNotes:
+    """Notes in ``<out>/.focus`` how a watch stands, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
+
+    These, and the tables that the policy shows of itself, are written while it runs (:class:`Writings`), and at the
+    end. What cannot be written is said in one line, and harms no crawl.
+
+    Parameters
+    ----------
+    crawler
+        Of the crawl, before it begins.
+    out
+        The folder.
+    resumes
+        Whether the watch resumes.
+    facts
+        What the spider was asked to do, as JSON holds it.
+    """
+
+    def __init__(self, crawler: Crawler, *, out: Path, resumes: bool, facts: Mapping[str, Any]) -> None:
+        self.crawler = crawler
+        self.out = out
+        self.facts = facts
+        self._resumes = resumes
+        self._book: NoteBook | None = None
+        self._hours: HourBook | None = None
+        self._gathering = Gathering(out)
+        self._hour = 0  # of the last outcome, since the epoch
+        self._writings = Writings(self._write)
+        self._said: set[str] = set()  # errors
+        self._has_page = False  # whether a page was read in this run
+        self._said_unread = False
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self, spider: Spider) -> None:
+        host = host_of(self.crawler)
+        self._try(self._begin)
+        if host is not None:
+            host.listeners.append(self._note)
+            host.when_closing.append(self._list_tables)
+        self._writings.now()
+
+    def _begin(self) -> None:
+        settings, host = self.crawler.settings, host_of(self.crawler)
+        now = None if host is None else host.status().at
+        self._book = NoteBook(self.out, resumes=self._resumes, crawl=1)
+        self._book.begin({
+            "at": time_text(now), "now": now, "version": __version__, **self.facts,
+            "policy": "" if host is None else host.policy.__qualname__,
+            "robots": settings.getbool("ROBOTSTXT_OBEY"), "delay": settings.getfloat("DOWNLOAD_DELAY"),
+            "agent": str(settings["USER_AGENT"]), "resumable": bool(settings["JOBDIR"]),
+        })  # fmt: skip
+        self._hours = HourBook(self.out)
+
+    def _note(self, entry: Entry, outcome: Outcome) -> None:
+        """Count a visit, before the crawl has its outcome, and see that it is written."""
+        host = host_of(self.crawler)
+        if host is None:
+            return
+        hour = int(host.status().at // HOUR)
+        if self._hours is not None and hour > self._hour > 0:
+            self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
+        self._hour = hour
+        self._has_page = self._has_page or not outcome.error
+        if outcome.pick.method == "GET" and outcome.error:
+            host.count("visit/error")
+            self._say_unread(entry, outcome)
+        elif outcome.pick.method == "GET" and not entry.visited:
+            host.count("visit/first")
+        self._writings.came()
+
+    def _say_unread(self, entry: Entry, outcome: Outcome) -> None:
+        """Say it once, and at once, where the first page cannot be read: the watch has nothing to do but to wait."""
+        if self._has_page or self._said_unread:
+            return
+        self._said_unread = True
+        error = None if outcome.error == "http_error" else entry.failure
+        why = why_unread(outcome.pick.url, entry.response, error).why
+        logger.warning("Could not read %s: %s", outcome.pick.url, why, extra={"spider": self.crawler.spider})
+
+    def _write(self, reason: str | None = None) -> None:
+        """Write all that can be read of the watch now."""
+        self._try(self._stand, reason)
+        if reason is None:
+            self._try(list_pages, self.crawler, self.out, False)
+            self._list_tables()
+        self._try(write_news, self.out, self._gathering)
+
+    def _stand(self, reason: str | None) -> None:
+        """Note how the watch stands, and why it ended if it has."""
+        host = host_of(self.crawler)
+        if host is None or self._book is None or self._hours is None:
+            return
+        status = host.status()
+        facts: dict[str, Any] = {
+            "at": time_text(status.at), "now": status.at, "used": dict(status.used), "limits": dict(status.limits),
+            "waiting": status.waiting, "asleep": status.asleep, "next_due": status.next_due,
+        }  # fmt: skip
+        if reason is not None:
+            facts |= {"reason": reason, "ending": within(ending_of(self.crawler).sentence, self.out)}
+        self._book.state(facts)
+        self._hours.note(status.at, _counts(status))
+
+    def list_pages(self) -> None:
+        """Write ``fresh.csv`` once more, while the frontier can still be read."""
+        self._try(list_pages, self.crawler, self.out, True)
+
+    def _list_tables(self) -> None:
+        self._try(list_tables, self.crawler, self.out)
+
+    def _close(self, spider: Spider, reason: str) -> None:
+        self._writings.stop()
+        flush_feeds(self.crawler)
+        self._write(reason)
+        if self._book is not None:
+            self._try(self._book.close)
+
+    def _try(self, call: Callable[..., object], *args: Any) -> None:
+        """Write something, or say why that cannot be done; each reason once."""
+        try:
+            call(*args)
+        except (OSError, FocusError) as error:
+            said = reason_of(error)
+            if said not in self._said and ending_of(self.crawler).kind != "disk_full":
+                self._said.add(said)
+                logger.error("What is new cannot be listed: %s", said)
+
+
+def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
+    """Write ``fresh.csv``, where the scheduler is one of this package; before it is closed, at the end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if (host := host_of(crawler)) is not None:
+        write_fresh(out, host.watched(_ALL if is_end else _PAGES))
+
+
+def list_tables(crawler: Crawler, out: Path) -> None:
+    """Write what the policy shows of itself, likewise; what an earlier one showed does not stay.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if (host := host_of(crawler)) is not None:
+        write_tables(out, Said(host.policy.__qualname__, host.status().at, host.tables()))
+
+
+def _counts(status: Status) -> dict[str, int]:
+    """Return what is counted by the hour."""
+    used = {name: int(status.used[name]) for name in ("requests", "bytes")}
+    return used | {name: status.counts.get(count, 0) for name, count in VISITS.items()}

@@ -1,0 +1,232 @@
+"""``scrapy crawl news -a root=https://... -a rate=2000/day``: what is new on some sites, soon after it appears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import DropItem, UsageError
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.inflight import ResponsePage
+from scrapy_focus.engine.marks import LINK, page_of
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.records.news import Article, NewsList, time_text
+from scrapy_focus.finders.kit.spiders.arguments import (
+    budget_of,
+    duration_of,
+    hours_of,
+    rate_of,
+    refuse_unknown,
+    try_out,
+)
+from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES, FollowingSpider, new_links
+from scrapy_focus.finders.kit.spiders.items import NewsArticle
+from scrapy_focus.finders.kit.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing, listing_in
+from scrapy_focus.finders.kit.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
+from scrapy_focus.finders.kit.spiders.watching import WatchNotes
+from scrapy_focus.goals.news import NewsGoal
+from scrapy_focus.web.digest import text_digest
+from scrapy_focus.web.html import link_text
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.finders.kit.records.news import By
+
+_TITLE = 300  # characters of a title
+
+
+class NewsSpider(FollowingSpider, SiteSpider):
+    """Finds what is new on some sites, soon after it appears, and never ends by itself.
+
+    The scheduler is :class:`scrapy_focus.FreshScheduler`: pages are visited again when something new is expected on
+    them, as often as the rate allows.
+
+    Arguments
+    ---------
+    root
+        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
+        ignored; on those that they redirect to, too.
+    rate
+        Requests of all kinds that may be sent, by day or hour: ``2000/day``, ``100/hour``.
+    hours
+        Articles that are older at the visit are no news; 24 by default.
+    out
+        Folder for what is found: ``news.jsonl``, ``feed.xml``, ``fresh.csv`` and ``index.html``. With ``-``, nothing is
+        stored: the URLs of new articles go to standard output, one a line.
+    duration
+        How long to watch: ``12h``, ``7d``. Until it is stopped by default.
+    budget
+        Requests of all kinds after which the crawl ends; no limit by default.
+    sitemaps
+        ``yes``, the default: the sitemaps that robots.txt names are links, too; ``no``: they are not asked for.
+    """
+
+    name = "news"
+    custom_settings = {
+        "SCHEDULER": "scrapy_focus.FreshScheduler",
+        "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
+        "FOCUS_IGNORE_PARAMETERS": True,
+        "LOG_LEVEL": "INFO",
+    }
+
+    def __init__(
+        self, root: str | Sequence[str] = "", rate: str = "", hours: str = "", out: str = "watched",
+        duration: str = "", budget: str = "", sitemaps: str = "yes", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "root, rate, hours, out, duration, budget and sitemaps")
+        super().__init__(root, **kwargs)
+        self.rate = rate_of(rate)
+        self.hours = hours_of(hours)
+        self.goal = NewsGoal(hours=self.hours)
+        self.duration = duration_of(duration)
+        self.budget = budget_of(budget)
+        if sitemaps not in ("yes", "no"):
+            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
+        self.sitemaps = sitemaps == "yes"
+        self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
+        self.out = None if out == "-" else Path(out).absolute()
+        self.news: NewsList | None = None
+        self.watching: WatchNotes | None = None
+        self._ignored = blocked_extensions() | FILE_TYPES.keys()
+
+    @property
+    def looks_for(self) -> str:
+        """What it looks for, in words."""
+        return repr(self.goal)
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"root": ",".join(sorted(set(self.roots))), "hours": f"{self.hours:g}"}
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and make the folder ready.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written, or has the news of another crawl.
+        """
+        settings = crawler.settings
+        settings.set("FOCUS_GOAL", self.goal, "spider")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        if self.rate:
+            settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
+        if self.duration:
+            settings.set("FOCUS_BUDGET_SECONDS", self.duration.seconds, "spider")
+        if self.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        if self.sitemaps:
+            self.named_sitemaps = NamedSitemaps(crawler)
+        if self.out is None:
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
+            return
+        settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ListNews, 300)
+        job = settings["JOBDIR"]
+        resumes = bool(job) and Path(job, "focus").exists()
+        try_out(self.out / "news.jsonl", self.out)
+        self.news = NewsList(self.out)
+        if len(self.news) and not resumes:
+            raise UsageError(
+                f"{self.out} has the news of another crawl: name another folder with -a out=FOLDER, or resume that "
+                "crawl by giving its JOBDIR"
+            )
+        self.news.begin()
+        self.follow_roots(self.out)
+        self.watching = WatchNotes(crawler, out=self.out, resumes=resumes, facts=self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the crawl is asked to do, as JSON holds it."""
+        return {
+            "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
+            "until": str(self.duration or ""), "budget": self.budget, "fixed": self.fixed,
+        }  # fmt: skip
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        listing = listing_in(response)
+        if listing != "sitemap" or self.sitemaps:
+            yield from links_of_listing(response, listing, feeds=True)
+        if listing or not isinstance(response, HtmlResponse) or not can_be_read(response):
+            return
+        yield from self.article(response)
+        yield from feeds_named_in(response)
+        for url, element in new_links(response, self.notes):
+            if extension(url) not in self._ignored:
+                yield from self.link(response, url, link_text(element))
+
+    def article(self, response: HtmlResponse) -> Iterator[NewsArticle]:
+        """Yield an item for a page that is news, or another version of such a page."""
+        at = self._now()
+        reading = self.goal.reading(ResponsePage(response))
+        is_known = self.news is not None and response.url in self.news
+        if not (is_known or self.goal.is_news(reading, at)):
+            return
+        title = response.selector.root.find(".//title")
+        yield NewsArticle(
+            url=response.url,
+            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TITLE),
+            state="changed" if is_known else "new",
+            at=at,
+            published=self.goal.published(reading, at),
+            by=_by(response),
+            page="" if response.request is None else page_of(response.request),
+            anchor=printable(response.meta.get("link_text", "")),
+            digest=reading.digest.hex(),
+            text=text_digest(response.selector.root),
+        )
+
+    def _now(self) -> float:
+        host = host_of(self.crawler)
+        return 0.0 if host is None else host.status().at
+
+
+class ListNews:
+    """Adds a line to ``news.jsonl`` for each new article and each change of one, before its page is done.
+
+    What was listed already is dropped: an article that came again after a kill, or whose text has not changed.
+    """
+
+    def __init__(self, spider: NewsSpider) -> None:
+        self.spider = spider
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.spider)  # type: ignore[arg-type]  # which named it
+
+    def close_spider(self) -> None:
+        if self.spider.watching is not None:
+            self.spider.watching.list_pages()
+
+    def process_item(self, item: Any) -> Any:
+        news = self.spider.news
+        if not isinstance(item, NewsArticle) or news is None:
+            return item
+        listed = news.see(Article(
+            url=item.url, title=item.title, state="changed" if item.state == "changed" else "new", at=item.at,
+            first_seen=item.at, published=item.published, by=item.by, page=item.page, anchor=item.anchor,
+            digest=item.digest, text=item.text,
+        ))  # fmt: skip
+        if listed is None:
+            raise DropItem(f"{item.url} is listed already", log_level="DEBUG")
+        item.first_seen, item.changed_since = time_text(listed.first_seen), time_text(listed.changed_since)
+        return item
+
+
+def _by(response: Response) -> By:
+    """Return what the link to a page stood on."""
+    place = str((response.meta.get(LINK) or {}).get("tag_path", ""))
+    for by in ("feed", "sitemap"):
+        if place.startswith(f"({by})"):
+            return by
+    return "page" if response.meta.get("depth", 0) else "start"

@@ -1,0 +1,301 @@
+"""``scrapy crawl structured -a seeds=FILE -a types=Recipe``: as many pages as possible that describe what is wanted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.inflight import ResponsePage
+from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.records.crawls import Run
+from scrapy_focus.finders.kit.records.entities import ENTITIES
+from scrapy_focus.finders.kit.records.lines import read_lines
+from scrapy_focus.finders.kit.spiders.arguments import (
+    budget_of,
+    caps_of,
+    number_of,
+    refuse_unknown,
+    seeds_of,
+    try_out,
+    words_in,
+)
+from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, new_links
+from scrapy_focus.finders.kit.spiders.items import StructuredEntity
+from scrapy_focus.finders.kit.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
+from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.reasons import reason
+from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
+from scrapy_focus.goals.structured import StructuredDataGoal
+from scrapy_focus.web.html import link_text
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
+from scrapy_focus.web.url_parts import domain_at, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import scrapy
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.web.entities import Entity
+
+_LEAST = 6  # facts
+_ROOM = 5_000_000  # characters of the values of a page that are listed
+_EACH = 10  # characters of what is no text
+_PAGES = 200_000  # with entities whose URLs are remembered
+
+
+class StructuredSpider(FollowingSpider, SiteSpider):
+    """Finds pages that describe things in a form that machines read (JSON-LD, microdata), and what they say of them.
+
+    The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`. With ``stay``
+    it does not; on one host the scheduler is :class:`scrapy_focus.FocusScheduler` then, as there is no choice of hosts.
+
+    Arguments
+    ---------
+    seeds
+        Pages to start from: URLs separated by commas, or a file with one on each line.
+    types
+        What to look for: types of schema.org such as ``Recipe,Event``, or full names of others. Without, any page with
+        enough facts is found.
+    least
+        Facts from which on a page is found where no types are given; 6 by default.
+    syntaxes
+        Where to look: ``json-ld``, ``microdata`` or both, the default.
+    per_domain
+        Pages of one registered domain at most. No limit by default.
+    per_host
+        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes,
+        such as the ministries of a country.
+    stay
+        ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ``www.`` ignored; on those that they
+        redirect to, too. ``no`` by default.
+    budget
+        Requests of all kinds that may be sent; no limit by default.
+    out
+        File for the results: a line of JSON for each entity, see
+        :class:`~scrapy_focus.finders.kit.spiders.items.StructuredEntity`. With ``-``, nothing is stored: the lines go
+        to standard output.
+    folder
+        Folder for notes of the crawl, and what is made of them and of ``entities.jsonl`` in it at the end:
+        ``index.html`` and ``hosts.csv``. ``out`` is then ``entities.jsonl`` in it. None by default.
+    """
+
+    name = "structured"
+    custom_settings = {
+        "SCHEDULER": "scrapy_focus.AnthelionScheduler",
+        **MANY_HOSTS,
+    }
+
+    def __init__(
+        self, seeds: str | Sequence[str] = "", types: str = "", least: str = "", syntaxes: str = "",
+        per_domain: str = "", stay: str = "no", budget: str = "", out: str = ENTITIES, folder: str = "",
+        per_host: str = "", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "seeds, types, least, syntaxes, per_domain, per_host, stay, budget, out and folder")
+        super().__init__(seeds_of(seeds), **kwargs)
+        self.seeds = self.roots
+        self.goal = goal_of(types, least, syntaxes)
+        if stay not in ("yes", "no"):
+            raise UsageError(f"stay is {stay!r}; it takes yes or no")
+        self.stay = stay == "yes"
+        if not self.stay:
+            self.allowed_domains = []
+        self.per_domain = number_of(per_domain, "per_domain", "pages", example=10)
+        self.per_host = number_of(per_host, "per_host", "pages", example=10)
+        self.caps = caps_of(per_domain, per_host)
+        for name, value in (("per_domain", per_domain), ("per_host", per_host)):
+            if self.is_one_host and value:
+                raise UsageError(f"{name} is {value!r}, on one host; limit that crawl by a budget: -a budget=100")
+        self.budget = budget_of(budget)
+        self.folder = Path(folder).absolute() if folder else None
+        self.out = self.folder / ENTITIES if self.folder else None if out == "-" else Path(out).absolute()
+        if self.out is not None and self.out.is_dir():
+            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
+        self._ignored = blocked_extensions() | FILE_TYPES.keys()
+        self._listed: dict[str, set[int]] = {}  # by URL: numbers of the entities that an earlier run listed
+        self._read: dict[str, None] = {}  # URLs of pages whose entities this run listed
+
+    @property
+    def n_listed(self) -> int:
+        """Pages whose entities are listed, by this run or an earlier one."""
+        return len(self._listed.keys() | self._read.keys())
+
+    @property
+    def is_one_host(self) -> bool:
+        """Whether there is no choice of hosts."""
+        return self.stay and len({*self.allowed_domains}) == 1
+
+    @property
+    def looks_for(self) -> str:
+        """What it looks for, in words."""
+        return repr(self.goal)
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        least = "" if self.goal.names else str(self.goal.least)
+        return {
+            "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
+            "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
+            **({"per_host": str(self.per_host)} if self.per_host else {}),
+        }  # fmt: skip
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and make the file or folder ready.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written, or has the results of another crawl.
+        """
+        settings = crawler.settings
+        settings.set("FOCUS_GOAL", self.goal, "spider")
+        if self.is_one_host:
+            settings.set("SCHEDULER", "scrapy_focus.FocusScheduler", "spider")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongDataPagesAreCut, 585)
+        if not self.stay:
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
+        if self.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        if self.caps:
+            params = {**self.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+            settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
+        if self.out is None:
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
+            return
+        job = settings["JOBDIR"]
+        resumes = bool(job) and Path(job, "focus").exists()
+        self.prepare(self.out, resumes=resumes)
+        if self.stay and (self.folder or job):
+            self.follow_roots(self.folder or Path(job))
+        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+        settings.set("FEEDS", {**settings.getdict("FEEDS"), str(self.out): feed}, "cmdline")
+        if self.folder is not None:
+            run = Run(1, resumes, 0)
+            self.notes = CrawlNotes(crawler, out=self.folder, run=run, facts=self.facts(), left_out=set())
+
+    def prepare(self, out: Path, *, resumes: bool) -> None:
+        """Make sure that lines can be added to a file; of a job that resumes, read what it listed so far.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written, or has the results of another crawl.
+        """
+        if not resumes and out.exists() and out.stat().st_size:
+            raise UsageError(
+                f"{out} has the results of another crawl: name another file with -a out=FILE, or resume that crawl by "
+                "giving its JOBDIR"
+            )
+        try_out(out)
+        for line in read_lines(out, url=str, number=int) if resumes else ():
+            self._listed.setdefault(line.get("url") or "", set()).add(line.get("number") or 0)
+            if len(self._listed) > _PAGES:
+                del self._listed[next(iter(self._listed))]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the crawl is asked to do, as JSON holds it."""
+        return {
+            "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
+            "per_domain": self.per_domain, "per_host": self.per_host, "fixed": self.fixed,
+        }  # fmt: skip
+
+    def request_scheduled(self, request: scrapy.Request) -> None:
+        if self.stay:
+            super().request_scheduled(request)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        meta = response.meta
+        if target := redirect_of(response):
+            yield from self.link(response, target, meta.get("link_text", ""))
+        if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
+            return
+        yield from self.entities(response)
+        if refresh := refresh_of(response):
+            yield from self.link(response, refresh, meta.get("link_text", ""))
+        for url, element in new_links(response, self.notes):
+            if extension(url) not in self._ignored:
+                yield from self.link(response, url, link_text(element))
+
+    def entities(self, response: HtmlResponse) -> Iterator[StructuredEntity]:
+        """Yield an item for each entity of a page that is looked for, but for those that are listed already."""
+        url, meta = response.url, response.meta
+        if url in self._read:
+            return
+        reading = self.goal.reading(ResponsePage(response))
+        if not self.goal.finds(reading):
+            return
+        if len(self._read) >= _PAGES:
+            del self._read[next(iter(self._read))]
+        self._read[url] = None
+        listed, host = self._listed.pop(url, set()), parts_of(url)[0]
+        wanted = self.goal.wanted(reading)
+        for number, entity in enumerate(within(wanted if self.goal.names else outermost(wanted)), 1):
+            if number not in listed:
+                yield StructuredEntity(
+                    url=url, number=number, types=[*entity.types], syntax=entity.syntax, values=entity.values,
+                    host=host, domain=domain_at(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
+                    anchor=printable(meta.get("link_text", "")),
+                    why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
+                    fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                )  # fmt: skip
+
+
+def outermost(entities: Iterable[Entity]) -> Iterator[Entity]:
+    """Yield those entities that are not within one before them."""
+    inside: set[int] = set()
+    for entity in entities:
+        if id(entity.values) not in inside:
+            inside.update(id(value) for value in _parts(entity.values) if isinstance(value, dict))
+            yield entity
+
+
+def within(entities: Iterable[Entity], room: int = _ROOM) -> Iterator[Entity]:
+    """Yield entities as long as their values have so many characters in all; the first one always.
+
+    What is within an entity counts with each that it is in, as it is written with each.
+    """
+    for n, entity in enumerate(entities):
+        room -= sum(len(value) if isinstance(value, str) else _EACH for value in _parts(entity.values))
+        if n and room < 0:
+            return
+        yield entity
+
+
+def _parts(values: Any) -> Iterator[Any]:
+    """Yield values, and all in them, names of properties included."""
+    rest = [values]
+    while rest:
+        value = rest.pop()
+        yield value
+        if isinstance(value, dict):
+            rest += value.keys()
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+
+
+def goal_of(types: str, least: str, syntaxes: str) -> StructuredDataGoal:
+    """Return what is looked for; ``UsageError`` if that cannot be meant."""
+    if least and types:
+        raise UsageError(f"least is {least!r}, and types are given; it is for crawls without types: leave one of them")
+    given: dict[str, Any] = {}
+    if types:
+        given["types"] = words_in(types, "types", "Recipe,Event")
+    else:
+        given["least"] = number_of(least, "least", "facts", example=_LEAST) or _LEAST
+    if syntaxes:
+        given["syntaxes"] = words_in(syntaxes, "syntaxes", "json-ld,microdata")
+    try:
+        return StructuredDataGoal(**given)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error

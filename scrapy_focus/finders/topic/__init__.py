@@ -1,0 +1,1 @@
+"""Finds pages on a topic, on any host: ``scrapy focus-topic``, ``scrapy crawl topic``."""

@@ -1,0 +1,366 @@
+"""``scrapy crawl topic -a examples=DIR -a seeds=FILE``: as many pages on a topic as possible, on many hosts."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy.exceptions import UsageError
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.records.crawls import Run
+from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.spiders.arguments import (
+    budget_of,
+    caps_of,
+    frequency_of,
+    keywords_of,
+    refuse_unknown,
+    seeds_of,
+    try_out,
+)
+from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+from scrapy_focus.finders.kit.spiders.credentials import take_credentials
+from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, be_quiet, new_links
+from scrapy_focus.finders.kit.spiders.items import TopicPage
+from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_of, refresh_of
+from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.reasons import reason
+from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.topic.examples import Given, read_given
+from scrapy_focus.topic.keywords import KeywordRelevance
+from scrapy_focus.topic.models import load_relevance, made_of
+from scrapy_focus.web.html import link_text, page_blocks
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
+from scrapy_focus.web.url_parts import domain_at, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.core.mission import Topic
+
+_STEPS = 20  # of a path that are told; the seed is always among them
+_PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
+_TEXT = 200  # characters of titles
+_READ = 500_000  # characters of a page that are judged
+_FEW = 5  # examples
+EXAMPLES = "examples.json.gz"  # in the JOBDIR
+
+
+class TopicSpider(FollowingSpider):
+    """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
+
+    What is on the topic, examples say, or keywords, or both: a model is made of them that learns from the pages of the
+    crawl, see :func:`~scrapy_focus.topic.models.made_of`. Or a model says so that was trained before, and
+    learns no more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
+
+    Arguments
+    ---------
+    seeds
+        Pages to start from: URLs separated by commas, or a file with one on each line.
+    examples
+        Folder with example pages (``.txt``, ``.html``): those on the topic in ``positive``, and, where there are some,
+        others in ``negative``. They are stored in the ``JOBDIR``: a crawl resumes without the folder.
+    model
+        A file that ``scrapy focus-train`` wrote, instead of examples.
+    keywords
+        Words and phrases of the topic, separated by commas, or a file with one on each line, such as
+        ``scrapy focus-keywords`` writes. They are looked for in pages and links; beside a ``model``, in links alone.
+    frequency
+        The share of all pages that are on the topic, where it is known: ``0.03``. Else it is estimated.
+    per_domain
+        Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
+        each third of the budget). No limit by default.
+    per_host
+        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes.
+    budget
+        Requests of all kinds that may be sent; no limit by default.
+    out
+        File for the results: a line of JSON for each page that was fetched, see
+        :class:`~scrapy_focus.finders.kit.spiders.items.TopicPage`. With ``-``, nothing is stored: the URLs of pages on
+        the topic go to standard output, one a line.
+    folder
+        Folder for notes of the crawl, and what is made of them and of ``pages.jsonl`` in it at the end: ``index.html``
+        and ``pages.csv``. ``out`` is then ``pages.jsonl`` in it. None by default.
+    """
+
+    name = "topic"
+    custom_settings = {
+        "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy_focus.finders.kit.spiders.middlewares.LongPagesAreCut": 585,
+            "scrapy_focus.finders.kit.spiders.middlewares.RedirectsAreLinks": 610,
+        },
+        **MANY_HOSTS,
+    }
+
+    def __init__(
+        self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
+        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", frequency: str = "",
+        per_host: str = "",
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(
+            kwargs, "seeds, examples, model, keywords, frequency, per_domain, per_host, budget, out and folder"
+        )
+        super().__init__(**kwargs)
+        if examples and model:
+            raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
+        if not (examples or model or keywords):
+            raise UsageError(
+                "what is the topic? Give -a examples=DIR, a folder with pages on it in DIR/positive and, if there are, "
+                "others in DIR/negative; or -a keywords=some,words; or both; or -a model=FILE, from scrapy focus-train"
+            )
+        if model and frequency:
+            raise UsageError("frequency goes with examples or keywords; a model was made for the frequency it has")
+        self.seeds, self.credentials = take_credentials(seeds_of(seeds))
+        self.keywords = keywords_of(keywords)
+        self.examples = examples
+        self.model = model
+        self.frequency = frequency_of(frequency)
+        self.caps = caps_of(per_domain, per_host)
+        self.budget = budget_of(budget)
+        self.folder = Path(folder).absolute() if folder else None
+        self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
+        if self.out is not None and self.out.is_dir():
+            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
+        self.ignored = blocked_extensions() | FILE_TYPES.keys()
+        self.reached: dict[
+            str, tuple[str, str]
+        ] = {}  # URL of a page that was had: the page before, and the anchor there
+        self.relevance: Topic
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        falls = len(self._limits) > 1 and self.budget  # by its thirds
+        return {
+            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "frequency": "" if self.frequency is None else f"{self.frequency:g}",
+            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
+            self._counted: "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+        }  # fmt: skip
+
+    @cached_property
+    def goal(self) -> TopicGoal:
+        """What judges pages, in the crawl and in the results."""
+        return TopicGoal(self.relevance)
+
+    @property
+    def _counted(self) -> str:
+        """What the limit of pages is of."""
+        return "per_host" if "per_host" in self.caps else "per_domain"
+
+    @property
+    def _limits(self) -> list[str]:
+        """How many pages of a domain there may be at first, and in the end."""
+        return [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            settings = crawler.settings
+            job = settings["JOBDIR"]
+            spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
+        add_headers(settings)
+        settings.set("FOCUS_GOAL", spider.goal, "spider")
+        settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
+        if spider.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+            if "per_domain_least" in spider.caps:
+                spider.caps["falls_every"] = -(-spider.budget // 3)
+        params = {**spider.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+        settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
+        if spider.out is None:
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
+        else:
+            feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+            feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
+            settings.set("FEEDS", feeds, "cmdline")
+        if spider.folder is not None:
+            run = Run(1, bool(job) and Path(job, "focus").exists(), 0)
+            spider.notes = CrawlNotes(crawler, out=spider.folder, run=run, facts=spider.facts(), left_out=set())
+        be_quiet()
+        return spider
+
+    def read_examples(self) -> Given:
+        """Return the examples in the folder that was given.
+
+        Raises
+        ------
+        UsageError
+            If it has none on the topic, or they cannot be read.
+        """
+        if not self.examples:
+            return Given([], [])
+        negative = Path(self.examples, "negative")
+        try:
+            return read_given(Path(self.examples, "positive"), negative if negative.exists() else "")
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+
+    def prepare(self, job: Path | None, *, alone: bool = True) -> None:
+        """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
+
+        ``alone``: no other machine judges pages. Else keywords make a model that learns nothing.
+
+        Raises
+        ------
+        UsageError
+            If the examples or the model cannot be used, or the results would be mixed with those of another crawl.
+        """
+        resumed = job is not None and (job / "focus").exists()
+        stored = None if job is None or not self.examples else job / EXAMPLES
+        if not resumed and self.out is not None and self.out.exists() and self.out.stat().st_size:
+            raise UsageError(
+                f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
+                "crawl "
+                "by giving its JOBDIR"
+            )
+        if self.out is not None:
+            try_out(self.out)
+        try:
+            if self.model:
+                self.relevance = load_relevance(self.model)
+            elif not (alone or self.examples):
+                self.relevance = KeywordRelevance(self.keywords)
+            elif resumed and stored is not None and stored.exists():
+                self.relevance = self.made_of(Given.stored(stored))
+            else:
+                given = self.read_examples()
+                self.relevance = self.made_of(given)
+                if stored is not None:
+                    keep(given, stored)
+                if given.positives:
+                    self.logger.info(
+                        "The model begins with %d examples on the topic, %d others and %d keywords, and learns from "
+                        "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
+                    )  # fmt: skip
+                if 0 < len(given.positives) < _FEW and not self.keywords:
+                    self.logger.warning(
+                        "A model of so few examples is mostly luck; give it ten or more, or keywords beside them"
+                    )
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+        for page in read_results(self.out) if resumed and self.out is not None else ():
+            end = {"url": page["url"], "anchor": ""}
+            for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
+                self.remember(step["url"], before["url"], before["anchor"])
+
+    def made_of(self, given: Given) -> Topic:
+        """Return a model of examples and keywords."""
+        return made_of(given, self.keywords, self.frequency)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the crawl is asked to do, as JSON holds it."""
+        given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
+        given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
+        return {
+            "spider": self.name, "roots": self.seeds, "budget": self.budget,
+            "types": f"pages on the topic of {' and '.join(given)}", self._counted: " falling to ".join(self._limits),
+            "fixed": self.fixed,
+        }  # fmt: skip
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.seeds:
+            yield scrapy.Request(url)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        meta = response.meta
+        if "moved_from" in meta:  # a link of a redirect, which is no line of the results
+            self.remember(meta[FOUND_ON], meta["moved_from"], meta["link_text"])
+        if target := redirect_of(response):
+            self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
+            yield from self.link(response, target, meta.get("link_text", ""), moved_from=meta.get(FOUND_ON, ""))
+        if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
+            return
+        if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
+            yield self.page(response)
+        if refresh := refresh_of(response):
+            yield from self.link(response, refresh, meta.get("link_text", ""))
+        for url, element in new_links(response, self.notes):
+            if extension(url) not in self.ignored:
+                yield from self.link(response, url, link_text(element))
+
+    def page(self, response: HtmlResponse) -> TopicPage:
+        """Return the item for a page."""
+        meta, root = response.meta, response.selector.root
+        self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
+        host = parts_of(response.url)[0]
+        title = root.find(".//title")
+        return TopicPage(
+            url=response.url,
+            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
+            relevance=round(float(self.relevance.score([self.goal.text(host, page_blocks(root))[:_READ]])[0]), 6),
+            host=host,
+            domain=domain_at(host),
+            depth=meta.get("depth", 0),
+            path=self.path(response.url),
+            why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
+            language=language(response),
+            fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def remember(self, url: str, found_on: str, anchor: str) -> None:
+        """Note how a page was reached first; the oldest is forgotten where there are too many."""
+        if len(self.reached) >= _PAGES:
+            del self.reached[next(iter(self.reached))]
+        self.reached.setdefault(url, (found_on, printable(anchor)))
+
+    def path(self, url: str) -> list[dict[str, str]]:
+        """Return the pages from the seed to the one before this page; of a long way the first, and the last ones."""
+        steps: list[dict[str, str]] = []
+        seen = {url}
+        found_on, anchor = self.reached[url]
+        while found_on and found_on not in seen:
+            steps.append({"url": found_on, "anchor": anchor})
+            seen.add(found_on)
+            found_on, anchor = self.reached.get(found_on, ("", ""))
+        steps.reverse()
+        return steps if len(steps) <= _STEPS else [steps[0], *steps[1 - _STEPS :]]
+
+
+def keep(given: Given, path: Path) -> None:
+    """Store examples for later runs of a job; ``UsageError`` if that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        given.write(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another JOBDIR") from error
+
+
+def read_results(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield what an earlier run listed, but for a last line that was cut."""
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    return
+
+
+def language(response: HtmlResponse) -> str:
+    """Return the language that a page says it is in, ``""`` if it does not."""
+    root = response.selector.root
+    names = [root.get("lang"), root.get("xml:lang")]
+    for meta in root.iterfind(".//meta[@http-equiv]"):
+        if meta.get("http-equiv").lower() == "content-language":
+            names.append(meta.get("content"))
+    names.append((response.headers.get("Content-Language") or b"").decode("latin-1"))
+    return next((name.strip()[:35] for name in names if name and name.strip()), "")

@@ -1,0 +1,1 @@
+"""Commands of the laboratory: ``scrapy focus-record``, ``scrapy focus-compare``."""

@@ -1,0 +1,1 @@
+"""The spider that records a site, and how it renders pages."""
