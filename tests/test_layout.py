@@ -29,11 +29,13 @@ BELOW = [
 ]
 #: What imports Scrapy within these folders.
 ABOVE = [
+    "finders/*/arguments.py",
     "finders/*/command.py",
     "finders/*/spider.py",
     "finders/files/next_crawl.py",
     "finders/files/pipelines.py",
     "finders/important/link_notes.py",
+    "finders/kit/arguments/*.py",
     "finders/kit/commands/*.py",
     "finders/kit/spiders/*.py",
     "lab/commands/*.py",

@@ -12,7 +12,8 @@ from scrapy_focus import ConfigError
 from scrapy_focus.config import Config, longest_wait, seconds_in
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration, unit_of
-from scrapy_focus.finders.kit.spiders.arguments import duration_of, hours_of
+from scrapy_focus.finders.kit.arguments.argument import Called
+from scrapy_focus.finders.kit.arguments.readers import read_duration, read_hours
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 
@@ -33,8 +34,8 @@ def test_a_time_is_read(text: str, said: str, seconds: float) -> None:
     """With its unit, by option, argument and setting; it says itself in the unit in which it was written."""
     lasts = Duration.of(text)
     assert (str(lasts), lasts.seconds) == (said, seconds)
-    assert duration_of(text) == lasts
-    assert hours_of(text) == seconds / 3600
+    assert read_duration(text, Called("for")) == lasts
+    assert read_hours(text, Called("hours")) == seconds / 3600
     for name in ("FOCUS_BUDGET_SECONDS", "FOCUS_LONGEST_WAIT", "FOCUS_CLUSTER_LEASE"):
         assert seconds_in(Settings({name: text}), name) == seconds
 
@@ -53,9 +54,9 @@ def test_a_number_has_the_unit_of_its_setting() -> None:
     """Seconds in settings, hours of the age of news; the time to watch needs its unit."""
     assert seconds_in(Settings({"FOCUS_BUDGET_SECONDS": "1.5"}), "FOCUS_BUDGET_SECONDS") == 1.5
     assert longest_wait(Settings({"FOCUS_LONGEST_WAIT": 0})) == 0
-    assert hours_of("36") == 36
+    assert read_hours("36", Called("hours")) == 36
     with pytest.raises(UsageError, match="it takes a time with its unit"):
-        duration_of("7")
+        read_duration("7", Called("for"))
     for wrong in ("24x", "inf", "nan", "-3", [1]):
         with pytest.raises(ConfigError, match=r"^FOCUS_BUDGET_SECONDS is .*; it takes a number"):
             seconds_in(Settings({"FOCUS_BUDGET_SECONDS": wrong}), "FOCUS_BUDGET_SECONDS")

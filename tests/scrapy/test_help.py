@@ -11,7 +11,7 @@ from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyHelpFormatter
 from scrapy.settings import Settings
 
-from scrapy_focus import commands
+import scrapy_focus
 
 COMMANDS = {each.name: each for each in entry_points(group="scrapy.commands") if each.name.startswith("focus-")}
 HEADINGS = {"Usage", "Options", "Global Options", "Sources Other Than The Site Itself, One Of"}
@@ -38,6 +38,10 @@ def test_only_headings_are_underlined(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_all_commands_are_there() -> None:
-    """Each module of the folder is one, but for what they share."""
-    modules = {path.stem for path in Path(commands.__file__).parent.glob("*.py")} - {"__init__", "base", "finding"}
-    assert COMMANDS.keys() == {f"focus-{name}" for name in modules}
+    """Each file that has a command is an entry point, and each entry point is such a file."""
+    package = Path(scrapy_focus.__file__).parent
+    folders = ("commands/*.py", "finders/*/command.py", "lab/commands/*.py")
+    files = {path.relative_to(package.parent) for folder in folders for path in package.glob(folder)}
+    modules = {".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"}
+    assert len(modules) > 10
+    assert sorted(each.module for each in COMMANDS.values()) == sorted(modules)

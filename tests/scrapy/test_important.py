@@ -24,8 +24,8 @@ from linkweb.web import LinkWeb
 from scrapy_focus import HotQueue, Importance
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.links import key_of
+from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.important.spider import ImportantSpider
-from scrapy_focus.finders.kit.commands.finding import in_options
 from scrapy_focus.finders.kit.page.folder import write_report
 from scrapy_focus.finders.kit.records.link_book import read_links
 from scrapy_focus.lab.replay.importance_metrics import pagerank
@@ -344,8 +344,8 @@ def test_redirects_in_a_circle(tmp_path: Path) -> None:
 def test_mistakes(args: dict[str, str], said: str) -> None:
     """Each is said in one line, in the words of the command line."""
     with pytest.raises(UsageError) as caught:
-        ImportantSpider(**{"root": "http://x.example/", **args})
-    assert said in in_options(str(caught.value))
+        ImportantArguments.read({"root": "http://x.example/", **args}, ImportantArguments.option_names())
+    assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -14,7 +14,7 @@ from test_find_commands import FAST, manifest, run
 
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.important.spider import ImportantSpider
-from scrapy_focus.finders.kit.spiders.credentials import take_credentials
+from scrapy_focus.finders.kit.arguments.credentials import take_credentials
 from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.finders.structured.spider import StructuredSpider
 from scrapy_focus.finders.topic.spider import TopicSpider

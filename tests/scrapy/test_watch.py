@@ -24,10 +24,10 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.finders.files.spider import DatasetsSpider
-from scrapy_focus.finders.kit.commands.finding import in_options
 from scrapy_focus.finders.kit.records.news import time_of, time_text
 from scrapy_focus.finders.kit.spiders import watching
 from scrapy_focus.finders.kit.spiders.watching import Writings
+from scrapy_focus.finders.news.arguments import NewsArguments
 from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, HOUR, Manner
@@ -251,9 +251,9 @@ def test_what_cannot_be_meant_is_said(arguments: dict[str, str], said: str) -> N
 def test_a_command_line_has_other_words() -> None:
     """The options, as the command has them."""
     with pytest.raises(UsageError) as caught:
-        NewsSpider(root="https://example.org/", duration="7")
-    assert in_options(str(caught.value), {"duration": "for"}).startswith("--for is '7'; it takes a time")
-    assert "--for 12h" in in_options(str(caught.value), {"duration": "for"})
+        NewsArguments.read({"root": "https://example.org/", "duration": "7"}, NewsArguments.option_names())
+    assert str(caught.value).startswith("--for is '7'; it takes a time")
+    assert "--for 12h" in str(caught.value)
 
 
 def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.stop import CostLimit
-from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan, seeds_in
+from scrapy_focus.finders.files.arguments import FilesArguments
+from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan
+from scrapy_focus.finders.kit.records.listed import MANIFEST
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
 #: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
@@ -40,17 +43,12 @@ class FilesCommand(FindCommand):
         "end, too."
     )
     folder = "found"
-    renamed: ClassVar[Mapping[str, str]] = {"targets": "types"}
+    arguments_of_spider = FilesArguments
+    list_name = MANIFEST
     _has_learned = False  # whether an earlier crawl of the folder says what files cost
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "--types", metavar="TYPES", default="data",
-            help="what to look for, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
-            "regular expressions of URLs, which have letters that no extension has (/download/). Default: data, all "
-            "kinds of data files and documents",
-        )  # fmt: skip
         parser.add_argument(
             "--cost-limit", metavar="N",
             help="stop when the next file is expected to cost more than N requests, and none came for three times as "
@@ -61,33 +59,16 @@ class FilesCommand(FindCommand):
             "--again", action="store_true",
             help="begin the next crawl with the folder, where the last one could resume",
         )  # fmt: skip
-        parser.add_argument(
-            "--new-only", action="store_true", help="ask for no file that an earlier crawl with the same folder found"
-        )
-        parser.add_argument(
-            "--rate", metavar="N/day", default="",
-            help="keep what is found current, with so many requests (200/day, 10/h): pages and files are "
-            "fetched again as often as they are expected to change, and the crawl does not end by itself",
-        )  # fmt: skip
-        parser.add_argument(
-            "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"
-        )
 
-    def _limit(self, plan: Plan) -> str:
-        from scrapy_focus.finders.kit.spiders.arguments import rate_of
+    def spider(self) -> type[Spider]:
+        from scrapy_focus.finders.files.spider import DatasetsSpider
 
-        rate = rate_of(plan.arguments.get("rate", ""))
-        limits = [f"at most {rate}" if rate else "", super()._limit(plan)]
-        return ", ".join(limit for limit in limits if limit)
+        return DatasetsSpider
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        from scrapy_focus.finders.files.spider import DatasetsSpider
         from scrapy_focus.finders.kit.records.crawls import COST, LEARNED
-        from scrapy_focus.web.wanted import slips, split_words
 
-        if not args:
-            raise UsageError(f"where to start? Give a URL: scrapy {self.command} https://example.org/")
-        urls = seeds_in(args)
+        given, asked = self.read(args, opts)
         limit = None if opts.cost_limit is None else _not_negative("--cost-limit", opts.cost_limit)
         if limit is not None:
             self._force("FOCUS_COST_LIMIT", limit)
@@ -96,37 +77,13 @@ class FilesCommand(FindCommand):
         out = None if opts.out == PIPE else Path(opts.out)
         if opts.again and out is None:
             raise UsageError(f"--again begins the next crawl with a folder, and --out is {PIPE}; name a folder")
-        arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
-        if opts.new_only:
-            arguments["new_only"] = "1"
-        if opts.rate:
-            arguments["rate"] = opts.rate
-        if opts.no_sitemaps:
-            arguments["sitemaps"] = "no"
-        try:
-            spider = DatasetsSpider(**arguments)
-        except UsageError as error:
-            raise UsageError(str(error).replace("targets:", "--types:")) from error
-        urls = spider.roots
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
-        limits |= {name: self._budget_of(name, opts.budget) for name in ("requests", "bytes", "seconds")}
-        goes_on = out is not None and not opts.again and _goes_on(out, urls, spider.fixed, limits)
+        limits |= {name: self._budget_of(name, asked.budget) for name in ("requests", "bytes", "seconds")}
+        urls = asked.starts.urls
+        goes_on = out is not None and not opts.again and _goes_on(out, urls, asked.fixed, limits)
         self._has_learned = out is not None and Path(out, LEARNED).exists()
         state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
-        doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(split_words(opts.types))]
-        return Plan(
-            spider=DatasetsSpider,
-            arguments=arguments,
-            urls=urls,
-            looks_for=f"files of the types {spider.goal.wanted}{''.join(doubts)}",
-            stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
-            out=out,
-            state=state,
-            fixed=spider.fixed,
-            resumes=resumes,
-            goes_on=goes_on,
-            again=opts.again,
-        )
+        return Plan(given=given, asked=asked, out=out, state=state, resumes=resumes, goes_on=goes_on, again=opts.again)
 
     def _budget_of(self, name: str, requests: int | None) -> float | None:
         """Return how much may be used of what there are budgets of, ``None`` for any number."""

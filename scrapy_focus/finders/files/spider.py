@@ -9,19 +9,20 @@ from urllib.parse import quote, unquote, urlsplit
 
 import scrapy
 from scrapy import signals
-from scrapy.exceptions import DownloadCancelledError, UsageError
+from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.files.file_names import safe_name
 from scrapy_focus.finders.files.next_crawl import Again
-from scrapy_focus.finders.kit.spiders.arguments import rate_of, refuse_unknown, try_out
+from scrapy_focus.finders.kit.arguments.argument import passed_on
+from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import new_links
 from scrapy_focus.finders.kit.spiders.items import DataFile, GoneFile, SkippedFile
@@ -39,7 +40,6 @@ from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name, header_text
-from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,43 +97,23 @@ class DatasetsSpider(SiteSpider):
         "LOG_LEVEL": "INFO",
     }
 
-    def __init__(
-        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
-        new_only: str = "", sitemaps: str = "yes", rate: str = "", **kwargs: Any,
-    ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "root, targets, budget, out, new_only, sitemaps and rate")
-        super().__init__(root, **kwargs)
-        try:
-            self.words = split_words(targets)
-            self.goal = FilesGoal(types=self.words, stored=True)
-        except ConfigError as error:
-            raise UsageError(f"targets: {error}") from error
-        named = [word for word in self.words if word.lower() != "data"]
+    def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
+        self.asked = asked = FilesArguments.read({"root": root, **given})
+        super().__init__(asked.starts, **passed_on(given))
+        self.goal = asked.goal
+        named = [word for word in asked.targets if word.lower() != "data"]
         self.named = FilesGoal(types=named) if named else None  # of which listings count, too
-        if sitemaps not in ("yes", "no"):
-            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
-        self.sitemaps = sitemaps == "yes"
+        self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
-        if budget and not (budget.isdecimal() and int(budget) > 0):
-            raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
-        self.budget = int(budget) if budget else None
-        self.out = out
-        if new_only not in ("", "0", "1"):
-            raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
-        self.new_only = new_only == "1"
-        self.rate = rate_of(rate)
-        if self.rate and self.new_only:
-            raise UsageError("new_only and rate are given; a crawl that keeps files current asks for them: leave one")
+        self.budget = asked.budget
+        self.out = asked.out
+        self.new_only = asked.new_only
+        self.rate = asked.rate
         self.again: Again | None = None
         self.notes: CrawlNotes | None = None
         self.ignored = blocked_extensions(self.goal.types)
         self.comes_back = False
         self.left_out: set[str] = set()  # extensions of links that were not followed
-
-    @property
-    def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
     @property
     def states(self) -> dict[str, int] | None:
@@ -177,7 +157,7 @@ class DatasetsSpider(SiteSpider):
         if self.again is not None:
             facts = {
                 "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
-                "fixed": self.fixed, "rate": str(self.rate or ""),
+                "fixed": self.asked.fixed, "rate": str(self.rate or ""),
             }  # fmt: skip
             self.notes = CrawlNotes(
                 crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,

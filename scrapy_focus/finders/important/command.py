@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
-from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
+from scrapy_focus.finders.important.arguments import ImportantArguments
+from scrapy_focus.finders.kit.commands.finding import FindCommand
+from scrapy_focus.finders.kit.records.pages import PAGES
 
 if TYPE_CHECKING:
-    import argparse
+    from scrapy import Spider
 
 
 class ImportantCommand(FindCommand):
@@ -26,41 +25,10 @@ class ImportantCommand(FindCommand):
         "and with a larger --budget after its end, too."
     )
     folder = "important"
+    arguments_of_spider = ImportantArguments
+    list_name = PAGES
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
-            "--by", metavar="ORDER", default="pagerank",
-            help="what comes first: pagerank (default), backlinks, opic, location or breadth",
-        )  # fmt: skip
-        parser.add_argument(
-            "--words", metavar="WORDS", default="",
-            help="words of a topic, separated by commas: links that speak of it come first",
-        )  # fmt: skip
-
-    def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
+    def spider(self) -> type[Spider]:
         from scrapy_focus.finders.important.spider import ImportantSpider
-        from scrapy_focus.finders.kit.records.pages import PAGES
 
-        if not args:
-            raise UsageError(f"where to start? Give a URL: scrapy {self.command} https://example.org/")
-        urls = seeds_in(args)
-        out = None if opts.out == PIPE else Path(opts.out)
-        arguments = {
-            "root": urls, "budget": str(opts.budget or ""), "by": opts.by, "words": opts.words, "out": opts.out,
-        }  # fmt: skip
-        spider = ImportantSpider(**arguments)
-        resumes = out is not None and has_job(out)
-        if out is not None and has_lines(out / PAGES) and not resumes:
-            raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
-        return Plan(
-            spider=ImportantSpider,
-            arguments=arguments,
-            urls=spider.roots,
-            looks_for=spider.looks_for,
-            stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
-            out=out,
-            state="the last crawl resumes" if resumes else "",
-            fixed=spider.fixed,
-            resumes=resumes,
-        )
+        return ImportantSpider

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,12 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.important.link_notes import LinkNotes
+from scrapy_focus.finders.kit.arguments.argument import passed_on
+from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.crawls import Run
 from scrapy_focus.finders.kit.records.pages import PAGES
-from scrapy_focus.finders.kit.spiders.arguments import budget_of, refuse_unknown, try_out
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES
 from scrapy_focus.finders.kit.spiders.items import ImportantPage
@@ -27,9 +28,8 @@ from scrapy_focus.finders.kit.spiders.middlewares import VeryLongPagesAreCut
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.goals.pages import PagesGoal
-from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.hotqueue import HotQueue
-from scrapy_focus.policies.importance import ORDERS, Importance
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
@@ -85,32 +85,18 @@ class ImportantSpider(SiteSpider):
         "LOG_LEVEL": "INFO",
     }
 
-    def __init__(
-        self, root: str | Sequence[str] = "", budget: str = "", by: str = "pagerank", words: str = "",
-        out: str = "important", **kwargs: Any,
-    ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "root, budget, by, words and out")
-        super().__init__(root, **kwargs)
-        self.budget = budget_of(budget)
-        self.by = order_of(by)
-        self.words = words_of(words)
-        self.out = out
+    def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
+        self.asked = asked = ImportantArguments.read({"root": root, **given})
+        super().__init__(asked.starts, **passed_on(given))
+        self.budget = asked.budget
+        self.by = asked.by
+        self.words = asked.words
+        self.out = asked.out
         self.goal = PagesGoal()
         self.notes: CrawlNotes | None = None
         self.linked: LinkNotes | None = None
         self.left_out: set[str] = set()  # extensions of links that were not followed
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
-
-    @property
-    def looks_for(self) -> str:
-        """What it looks for, in words."""
-        topic = f", those with the words {', '.join(self.words)} first" if self.words else ""
-        return f"the most important pages by {self.by}{topic}"
-
-    @property
-    def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        return {"by": self.by, "words": ",".join(self.words)}
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
@@ -140,8 +126,8 @@ class ImportantSpider(SiteSpider):
         feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
         facts = {
-            "spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget,
-            "fixed": self.fixed,
+            "spider": "important", "roots": self.roots, "types": self.asked.looks_for, "budget": self.budget,
+            "fixed": self.asked.fixed,
         }  # fmt: skip
         self.notes = CrawlNotes(crawler, out=out, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out)
         self.linked = LinkNotes(crawler, out=out, resumes=resumes)
@@ -176,23 +162,6 @@ class ImportantSpider(SiteSpider):
             if self.linked is not None:
                 self.linked.link(response.url, request, anchor)
             yield request
-
-
-def order_of(given: str) -> str:
-    """Return the name of an order; ``UsageError`` if it is none."""
-    if given not in ORDERS:
-        close = get_close_matches(given, ORDERS, 1)
-        meant = f"did you mean {close[0]}? It" if close else "it"
-        raise UsageError(f"by is {given!r}; {meant} takes one of {', '.join(ORDERS)}: -a by=pagerank")
-    return given
-
-
-def words_of(given: str) -> list[str]:
-    """Return the words of a topic, ``[]`` for ``""``; ``UsageError`` if there is none that can be looked for."""
-    found = [word.strip() for word in given.split(",") if word.strip()]
-    if given and not Keywords(found):
-        raise UsageError(f"words is {given!r}; it takes words of two letters or more: -a words=cheese,wine")
-    return found
 
 
 def _check_folder(out: Path, *, resumes: bool) -> None:

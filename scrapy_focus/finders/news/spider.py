@@ -13,15 +13,9 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.arguments.argument import passed_on
+from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.news import Article, NewsList, time_text
-from scrapy_focus.finders.kit.spiders.arguments import (
-    budget_of,
-    duration_of,
-    hours_of,
-    rate_of,
-    refuse_unknown,
-    try_out,
-)
 from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.finders.kit.spiders.items import NewsArticle
 from scrapy_focus.finders.kit.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing, listing_in
@@ -29,7 +23,7 @@ from scrapy_focus.finders.kit.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.finders.kit.spiders.watching import WatchNotes
-from scrapy_focus.goals.news import NewsGoal
+from scrapy_focus.finders.news.arguments import NewsArguments
 from scrapy_focus.web.digest import text_digest
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
@@ -80,35 +74,20 @@ class NewsSpider(FollowingSpider, SiteSpider):
         "LOG_LEVEL": "INFO",
     }
 
-    def __init__(
-        self, root: str | Sequence[str] = "", rate: str = "", hours: str = "", out: str = "watched",
-        duration: str = "", budget: str = "", sitemaps: str = "yes", **kwargs: Any,
-    ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "root, rate, hours, out, duration, budget and sitemaps")
-        super().__init__(root, **kwargs)
-        self.rate = rate_of(rate)
-        self.hours = hours_of(hours)
-        self.goal = NewsGoal(hours=self.hours)
-        self.duration = duration_of(duration)
-        self.budget = budget_of(budget)
-        if sitemaps not in ("yes", "no"):
-            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
-        self.sitemaps = sitemaps == "yes"
+    def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
+        self.asked = asked = NewsArguments.read({"root": root, **given})
+        super().__init__(asked.starts, **passed_on(given))
+        self.rate = asked.rate
+        self.hours = asked.hours
+        self.goal = asked.goal
+        self.duration = asked.duration
+        self.budget = asked.budget
+        self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
-        self.out = None if out == "-" else Path(out).absolute()
+        self.out = None if asked.out == "-" else Path(asked.out).absolute()
         self.news: NewsList | None = None
         self.watching: WatchNotes | None = None
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
-
-    @property
-    def looks_for(self) -> str:
-        """What it looks for, in words."""
-        return repr(self.goal)
-
-    @property
-    def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        return {"root": ",".join(sorted(set(self.roots))), "hours": f"{self.hours:g}"}
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
@@ -150,7 +129,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
-            "until": str(self.duration or ""), "budget": self.budget, "fixed": self.fixed,
+            "until": str(self.duration or ""), "budget": self.budget, "fixed": self.asked.fixed,
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

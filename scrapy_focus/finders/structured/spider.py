@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 
-from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.arguments.argument import passed_on
+from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.crawls import Run
-from scrapy_focus.finders.kit.records.entities import ENTITIES
 from scrapy_focus.finders.kit.records.lines import read_lines
-from scrapy_focus.finders.kit.spiders.arguments import (
-    budget_of,
-    caps_of,
-    number_of,
-    refuse_unknown,
-    seeds_of,
-    try_out,
-    words_in,
-)
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, new_links
 from scrapy_focus.finders.kit.spiders.items import StructuredEntity
@@ -33,7 +24,7 @@ from scrapy_focus.finders.kit.spiders.middlewares import LongDataPagesAreCut, Re
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
-from scrapy_focus.goals.structured import StructuredDataGoal
+from scrapy_focus.finders.structured.arguments import StructuredArguments
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 from scrapy_focus.web.url_parts import domain_at, parts_of
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.web.entities import Entity
 
-_LEAST = 6  # facts
 _ROOM = 5_000_000  # characters of the values of a page that are listed
 _EACH = 10  # characters of what is no text
 _PAGES = 200_000  # with entities whose URLs are remembered
@@ -95,31 +85,17 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         **MANY_HOSTS,
     }
 
-    def __init__(
-        self, seeds: str | Sequence[str] = "", types: str = "", least: str = "", syntaxes: str = "",
-        per_domain: str = "", stay: str = "no", budget: str = "", out: str = ENTITIES, folder: str = "",
-        per_host: str = "", **kwargs: Any,
-    ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "seeds, types, least, syntaxes, per_domain, per_host, stay, budget, out and folder")
-        super().__init__(seeds_of(seeds), **kwargs)
+    def __init__(self, seeds: str | Sequence[str] = "", **given: Any) -> None:
+        self.asked = asked = StructuredArguments.read({"seeds": seeds, **given})
+        super().__init__(asked.starts, **passed_on(given))
         self.seeds = self.roots
-        self.goal = goal_of(types, least, syntaxes)
-        if stay not in ("yes", "no"):
-            raise UsageError(f"stay is {stay!r}; it takes yes or no")
-        self.stay = stay == "yes"
+        self.goal = asked.goal
+        self.stay = asked.stay
         if not self.stay:
             self.allowed_domains = []
-        self.per_domain = number_of(per_domain, "per_domain", "pages", example=10)
-        self.per_host = number_of(per_host, "per_host", "pages", example=10)
-        self.caps = caps_of(per_domain, per_host)
-        for name, value in (("per_domain", per_domain), ("per_host", per_host)):
-            if self.is_one_host and value:
-                raise UsageError(f"{name} is {value!r}, on one host; limit that crawl by a budget: -a budget=100")
-        self.budget = budget_of(budget)
-        self.folder = Path(folder).absolute() if folder else None
-        self.out = self.folder / ENTITIES if self.folder else None if out == "-" else Path(out).absolute()
-        if self.out is not None and self.out.is_dir():
-            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
+        self.budget = asked.budget
+        self.folder = asked.found_in
+        self.out = asked.list_file
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
         self._listed: dict[str, set[int]] = {}  # by URL: numbers of the entities that an earlier run listed
         self._read: dict[str, None] = {}  # URLs of pages whose entities this run listed
@@ -128,26 +104,6 @@ class StructuredSpider(FollowingSpider, SiteSpider):
     def n_listed(self) -> int:
         """Pages whose entities are listed, by this run or an earlier one."""
         return len(self._listed.keys() | self._read.keys())
-
-    @property
-    def is_one_host(self) -> bool:
-        """Whether there is no choice of hosts."""
-        return self.stay and len({*self.allowed_domains}) == 1
-
-    @property
-    def looks_for(self) -> str:
-        """What it looks for, in words."""
-        return repr(self.goal)
-
-    @property
-    def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        least = "" if self.goal.names else str(self.goal.least)
-        return {
-            "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
-            "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
-            **({"per_host": str(self.per_host)} if self.per_host else {}),
-        }  # fmt: skip
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the file or folder ready.
@@ -159,15 +115,15 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         """
         settings = crawler.settings
         settings.set("FOCUS_GOAL", self.goal, "spider")
-        if self.is_one_host:
+        if self.asked.is_one_host:
             settings.set("SCHEDULER", "scrapy_focus.FocusScheduler", "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongDataPagesAreCut, 585)
         if not self.stay:
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
-        if self.caps:
-            params = {**self.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+        if caps := self.asked.caps:
+            params = {**caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
             settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if self.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
@@ -205,8 +161,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
-            "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
-            "per_domain": self.per_domain, "per_host": self.per_host, "fixed": self.fixed,
+            "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.asked.looks_for,
+            "per_domain": self.asked.per_domain, "per_host": self.asked.per_host, "fixed": self.asked.fixed,
         }  # fmt: skip
 
     def request_scheduled(self, request: scrapy.Request) -> None:
@@ -282,20 +238,3 @@ def _parts(values: Any) -> Iterator[Any]:
             rest += value.values()
         elif isinstance(value, list):
             rest += value
-
-
-def goal_of(types: str, least: str, syntaxes: str) -> StructuredDataGoal:
-    """Return what is looked for; ``UsageError`` if that cannot be meant."""
-    if least and types:
-        raise UsageError(f"least is {least!r}, and types are given; it is for crawls without types: leave one of them")
-    given: dict[str, Any] = {}
-    if types:
-        given["types"] = words_in(types, "types", "Recipe,Event")
-    else:
-        given["least"] = number_of(least, "least", "facts", example=_LEAST) or _LEAST
-    if syntaxes:
-        given["syntaxes"] = words_in(syntaxes, "syntaxes", "json-ld,microdata")
-    try:
-        return StructuredDataGoal(**given)
-    except ConfigError as error:
-        raise UsageError(str(error)) from error

@@ -18,26 +18,18 @@ from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.finders.kit.arguments.argument import passed_on
+from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.crawls import Run
-from scrapy_focus.finders.kit.records.pages import PAGES
-from scrapy_focus.finders.kit.spiders.arguments import (
-    budget_of,
-    caps_of,
-    frequency_of,
-    keywords_of,
-    refuse_unknown,
-    seeds_of,
-    try_out,
-)
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
-from scrapy_focus.finders.kit.spiders.credentials import take_credentials
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, be_quiet, new_links
 from scrapy_focus.finders.kit.spiders.items import TopicPage
 from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_of, refresh_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.reasons import reason
+from scrapy_focus.finders.topic.arguments import TopicArguments
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.topic.examples import Given, read_given
+from scrapy_focus.topic.examples import Given
 from scrapy_focus.topic.keywords import KeywordRelevance
 from scrapy_focus.topic.models import load_relevance, made_of
 from scrapy_focus.web.html import link_text, page_blocks
@@ -108,67 +100,25 @@ class TopicSpider(FollowingSpider):
         **MANY_HOSTS,
     }
 
-    def __init__(
-        self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
-        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", frequency: str = "",
-        per_host: str = "",
-        **kwargs: Any,
-    ) -> None:  # fmt: skip
-        refuse_unknown(
-            kwargs, "seeds, examples, model, keywords, frequency, per_domain, per_host, budget, out and folder"
-        )
-        super().__init__(**kwargs)
-        if examples and model:
-            raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
-        if not (examples or model or keywords):
-            raise UsageError(
-                "what is the topic? Give -a examples=DIR, a folder with pages on it in DIR/positive and, if there are, "
-                "others in DIR/negative; or -a keywords=some,words; or both; or -a model=FILE, from scrapy focus-train"
-            )
-        if model and frequency:
-            raise UsageError("frequency goes with examples or keywords; a model was made for the frequency it has")
-        self.seeds, self.credentials = take_credentials(seeds_of(seeds))
-        self.keywords = keywords_of(keywords)
-        self.examples = examples
-        self.model = model
-        self.frequency = frequency_of(frequency)
-        self.caps = caps_of(per_domain, per_host)
-        self.budget = budget_of(budget)
-        self.folder = Path(folder).absolute() if folder else None
-        self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
-        if self.out is not None and self.out.is_dir():
-            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
+    def __init__(self, seeds: str | Sequence[str] = "", **given: Any) -> None:
+        self.asked = asked = TopicArguments.read({"seeds": seeds, **given})
+        super().__init__(**passed_on(given))
+        self.seeds, self.credentials = asked.seeds.urls, asked.seeds.credentials
+        self.keywords = asked.keywords
+        self.caps = asked.caps
+        self.budget = asked.budget
+        self.folder = asked.found_in
+        self.out = asked.list_file
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
         self.reached: dict[
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
 
-    @property
-    def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        falls = len(self._limits) > 1 and self.budget  # by its thirds
-        return {
-            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
-            "frequency": "" if self.frequency is None else f"{self.frequency:g}",
-            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
-            self._counted: "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
-        }  # fmt: skip
-
     @cached_property
     def goal(self) -> TopicGoal:
         """What judges pages, in the crawl and in the results."""
         return TopicGoal(self.relevance)
-
-    @property
-    def _counted(self) -> str:
-        """What the limit of pages is of."""
-        return "per_host" if "per_host" in self.caps else "per_domain"
-
-    @property
-    def _limits(self) -> list[str]:
-        """How many pages of a domain there may be at first, and in the end."""
-        return [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -198,22 +148,6 @@ class TopicSpider(FollowingSpider):
         be_quiet()
         return spider
 
-    def read_examples(self) -> Given:
-        """Return the examples in the folder that was given.
-
-        Raises
-        ------
-        UsageError
-            If it has none on the topic, or they cannot be read.
-        """
-        if not self.examples:
-            return Given([], [])
-        negative = Path(self.examples, "negative")
-        try:
-            return read_given(Path(self.examples, "positive"), negative if negative.exists() else "")
-        except ConfigError as error:
-            raise UsageError(str(error)) from error
-
     def prepare(self, job: Path | None, *, alone: bool = True) -> None:
         """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
 
@@ -225,7 +159,7 @@ class TopicSpider(FollowingSpider):
             If the examples or the model cannot be used, or the results would be mixed with those of another crawl.
         """
         resumed = job is not None and (job / "focus").exists()
-        stored = None if job is None or not self.examples else job / EXAMPLES
+        stored = None if job is None or not self.asked.examples else job / EXAMPLES
         if not resumed and self.out is not None and self.out.exists() and self.out.stat().st_size:
             raise UsageError(
                 f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
@@ -235,14 +169,14 @@ class TopicSpider(FollowingSpider):
         if self.out is not None:
             try_out(self.out)
         try:
-            if self.model:
-                self.relevance = load_relevance(self.model)
-            elif not (alone or self.examples):
+            if self.asked.model:
+                self.relevance = load_relevance(self.asked.model)
+            elif not (alone or self.asked.examples):
                 self.relevance = KeywordRelevance(self.keywords)
             elif resumed and stored is not None and stored.exists():
                 self.relevance = self.made_of(Given.stored(stored))
             else:
-                given = self.read_examples()
+                given = self.asked.read_examples()
                 self.relevance = self.made_of(given)
                 if stored is not None:
                     keep(given, stored)
@@ -264,16 +198,16 @@ class TopicSpider(FollowingSpider):
 
     def made_of(self, given: Given) -> Topic:
         """Return a model of examples and keywords."""
-        return made_of(given, self.keywords, self.frequency)
+        return made_of(given, self.keywords, self.asked.frequency)
 
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
-        given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
+        given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self.asked, name))]
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", self._counted: " falling to ".join(self._limits),
-            "fixed": self.fixed,
+            "types": f"pages on the topic of {' and '.join(given)}",
+            self.asked.counted: " falling to ".join(self.asked.limits), "fixed": self.asked.fixed,
         }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:

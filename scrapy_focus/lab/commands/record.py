@@ -16,8 +16,8 @@ from scrapy.utils.conf import arglist_to_dict
 
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.core.printable import counted
+from scrapy_focus.finders.kit.arguments.credentials import take_credentials
 from scrapy_focus.finders.kit.commands.base import FocusCommand, make, read_numbers, say
-from scrapy_focus.finders.kit.spiders.credentials import take_credentials
 from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:

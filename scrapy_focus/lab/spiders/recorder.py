@@ -64,7 +64,7 @@ class RecordSpider(scrapy.Spider):
         Pages that a browser shows at most; any number by default.
     credentials
         What to send in ``Authorization``, by origin, see
-        :func:`~scrapy_focus.finders.kit.spiders.credentials.take_credentials`.
+        :func:`~scrapy_focus.finders.kit.arguments.credentials.take_credentials`.
 
     Attributes
     ----------

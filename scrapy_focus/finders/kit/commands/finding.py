@@ -12,15 +12,15 @@ import sys
 from abc import abstractmethod
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_focus.core.printable import brief, counted
-from scrapy_focus.finders.kit.commands.base import FocusCommand, one_line, read_numbers
+from scrapy_focus.core.printable import brief
+from scrapy_focus.finders.kit.arguments.argument import Called
+from scrapy_focus.finders.kit.commands.base import FocusCommand, one_line
 from scrapy_focus.finders.kit.spiders import polite
 from scrapy_focus.web.linkurls import hide_credentials
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
+
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 #: What ``--out`` is for standard output.
 PIPE = "-"
@@ -44,27 +46,21 @@ _LISTS = {  # what each command leaves in the folder of its crawl, and no comman
 }
 _BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
-_OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
 _SAID = {  # what a crawl says, by options
     "another JOBDIR": "another folder with --out",
     "a larger budget of requests": "a larger --budget",
     "as JOBDIR was not set": "as nothing is stored",
 }
-_SUBJECT = re.compile(r"^([a-z_]+) is (?=')")
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
 
 class Plan(NamedTuple):
     """What a command is about to do."""
 
-    spider: type[Spider]
-    arguments: dict[str, Any]  # of the spider
-    urls: list[str]  # to begin with
-    looks_for: str
-    stays_on: str
+    given: dict[str, Any]  # the arguments of the spider, as texts
+    asked: FinderArguments  # their values
     out: Path | None  # None: standard output
     state: str  # which crawl of the folder it is, "" for the first
-    fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
     resumes: bool = False  # such a crawl
     goes_on: bool = False  # one that ended for a limit, and resumes
     again: bool = False  # the next crawl, whatever became of the last one
@@ -95,40 +91,78 @@ class FindCommand(FocusCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--budget", metavar="N", help="requests of all kinds that may be sent (default: no limit)")
+        declared = self.arguments_of_spider.declared()
+        declared.pop("budget").add_option("budget", parser)
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
             help=f"folder for what is found (default {self.folder}); the same command with the same folder resumes a "
             f"crawl that was interrupted. -: store nothing, and print {self.prints}, one a line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="say what would be asked for, and send nothing")
+        for name, each in declared.items():
+            if each.help:
+                each.add_option(name, parser)
 
+    #: What the spider takes; each argument with a help has an option.
+    arguments_of_spider: ClassVar[type[FinderArguments]]
+    #: The name of the argument for the URLs to begin with.
+    starts: ClassVar[str] = "root"
+    #: The list that the crawl writes, in its folder.
+    list_name: ClassVar[str]
+    #: What a list of another crawl is called.
+    results: ClassVar[str] = "results of another crawl"
+    #: What resumes.
+    noun: ClassVar[str] = "last crawl"
+    #: What to say where no URL is given; the name of the command follows.
+    asks_for_urls: ClassVar[str] = "where to start? Give a URL"
+    #: Examples of arguments for that.
+    example: ClassVar[str] = "https://example.org/"
     #: The folder where none is given.
     folder: ClassVar[str]
-    #: Options that are called otherwise than the arguments of the spider, by these.
-    renamed: ClassVar[Mapping[str, str]] = {}
     #: What goes to standard output, where that is asked for.
     prints: ClassVar[str] = "the URLs that are found"
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
-        read_numbers(opts, "budget")
         if not opts.out:
             raise UsageError("--out is ''; name a folder, or - for standard output")
-        try:
-            opts.plan = plan = self.plan(args, opts)
-            if plan.out is not None:
-                self._check_mine(plan.out)
-                _check_out(plan.out, dry=opts.dry_run)
-                if plan.resumes:
-                    self._check_same(plan.out, plan.fixed)
-        except UsageError as error:
-            raise UsageError(in_options(str(error), self.renamed)) from error
+        opts.plan = plan = self.plan(args, opts)
+        if plan.out is not None:
+            self._check_mine(plan.out)
+            self._check_out(plan.out, dry=opts.dry_run)
+            if plan.resumes:
+                self._check_same(plan.out, plan.asked.fixed)
         self.requires_crawler_process = not opts.dry_run
         self._set_up(opts)
 
     @abstractmethod
+    def spider(self) -> type[Spider]:
+        """Return the spider; it is imported where it is needed."""
+
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
         """Return what is to be done; ``UsageError`` if that cannot be meant."""
+        given, asked = self.read(args, opts)
+        out = _folder_of(opts)
+        resumes = out is not None and has_job(out)
+        if out is not None and has_lines(out / self.list_name) and not resumes:
+            raise UsageError(f"{opts.out} has the {self.results}; name another folder with --out")
+        if not resumes:
+            asked.check_files()
+        return Plan(
+            given=given, asked=asked, out=out, state=f"the {self.noun} resumes" if resumes else "", resumes=resumes
+        )
+
+    def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
+        """Return the arguments of the spider as texts, and their values; ``UsageError`` if they cannot be meant."""
+        if not args:
+            raise UsageError(f"{self.asks_for_urls}: scrapy {self.command} {self.example}")
+        declared, names = self.arguments_of_spider.declared(), self.arguments_of_spider.option_names()
+        given = {name: getattr(opts, name) or "" for name, each in declared.items() if each.help}
+        given[self.starts] = seeds_in(args, Called(self.starts, names))
+        out = _folder_of(opts)
+        given["out"] = opts.out
+        if "folder" in declared:
+            given |= {"out": PIPE, "folder": ""} if out is None else {"out": "", "folder": str(out)}
+        return given, self.arguments_of_spider.read(given, names)
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         plan: Plan = opts.plan
@@ -148,8 +182,8 @@ class FindCommand(FocusCommand):
     def _crawl(self, plan: Plan) -> int:
         from scrapy_focus.engine.ending import ending_of
 
-        crawler = self.crawler_process.create_crawler(plan.spider)
-        self.crawler_process.crawl(crawler, **plan.arguments)
+        crawler = self.crawler_process.create_crawler(self.spider())
+        self.crawler_process.crawl(crawler, **plan.given)
         self.crawler_process.start()
         ending = ending_of(crawler)
         if not (ending.status or self.exitcode):  # the others are warnings, which a quiet log has
@@ -180,8 +214,19 @@ class FindCommand(FocusCommand):
 
     def _option(self, argument: str, value: str) -> str:
         """Return an argument of the spider as it is given to the command."""
-        option = f"--{self.renamed.get(argument, argument).replace('_', '-')}"
+        if argument == self.starts:
+            return value.replace(",", " ")
+        option = self.arguments_of_spider.option_names().of(argument)
         return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
+
+    def _check_out(self, out: Path, *, dry: bool) -> None:
+        """Raise ``UsageError`` for a folder that is none or cannot be written; it is made, unless this is a dry run."""
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"--out is {brief(str(out))}, which is a file; name a folder")
+        if not dry:
+            from scrapy_focus.finders.kit.arguments.output import try_out
+
+            try_out(out / "manifest.jsonl", out, Called("out", self.arguments_of_spider.option_names()))
 
     def in_my_words(self, message: str) -> str:
         """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
@@ -203,31 +248,31 @@ class FindCommand(FocusCommand):
         if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set(name, value, "cmdline")
 
-    def _limit(self, plan: Plan) -> str:
+    def sends(self, plan: Plan) -> str:
         """Say how many requests may be sent, ``""`` for any number."""
-        budget = plan.arguments.get("budget")
-        return f"at most {counted(int(budget), 'request')}" if budget else ""
+        return plan.asked.sends
 
     def _first_words(self, plan: Plan) -> str:
         """Say what is about to be done, and what is obeyed."""
         where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
         ends = f" It ends {self._when_dear}." if self._when_dear else ""
         return (
-            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; "
-            f"{self._limit(plan) or 'no limit of requests'}{where}.{ends} "
+            f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
+            f"{self.sends(plan) or 'no limit of requests'}{where}.{ends} "
             f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}."
         )
 
     def _in_detail(self, plan: Plan) -> list[tuple[str, str]]:
         """Say all that is known of a crawl before it begins."""
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
-        hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in plan.urls)
+        urls = plan.asked.starts.urls
+        hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in urls)
         return [
-            ("Begins with", ", ".join(plan.urls)),
+            ("Begins with", ", ".join(urls)),
             ("Asks first for", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
-            ("Stays on", plan.stays_on),
-            ("Looks for", plan.looks_for),
-            ("Sends", self._limit(plan) or "as many requests as it takes (no --budget)"),
+            ("Stays on", plan.asked.stays_on),
+            ("Looks for", plan.asked.looks_for),
+            ("Sends", self.sends(plan) or "as many requests as it takes (no --budget)"),
             *([("Ends", self._when_dear)] if self._when_dear else []),
             ("Obeys", f"{self._robots}; {self._pace}"),
             ("Calls itself", self._agent),
@@ -257,14 +302,9 @@ class FindCommand(FocusCommand):
         return f"{agent}{hint if agent == polite.USER_AGENT else ''}"
 
 
-def _check_out(out: Path, *, dry: bool) -> None:
-    """Raise ``UsageError`` for a folder that is none or cannot be written; it is made, unless nothing is to be done."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"--out is {brief(str(out))}, which is a file; name a folder")
-    if not dry:
-        from scrapy_focus.finders.kit.spiders.arguments import try_out
-
-        try_out(out / "manifest.jsonl", out)
+def _folder_of(opts: argparse.Namespace) -> Path | None:
+    """Return the folder for what is found, ``None`` for standard output."""
+    return None if opts.out == PIPE else Path(opts.out)
 
 
 def has_job(out: Path) -> bool:
@@ -277,7 +317,7 @@ def has_lines(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def seeds_in(words: Iterable[str]) -> list[str]:
+def seeds_in(words: Iterable[str], called: Called) -> list[str]:
     """Return the URLs that are given, each once; the name of a file stands for the URLs in it, one on each line.
 
     Raises
@@ -285,9 +325,9 @@ def seeds_in(words: Iterable[str]) -> list[str]:
     UsageError
         If one is none, or a file has none.
     """
-    from scrapy_focus.finders.kit.spiders.arguments import seeds_of
+    from scrapy_focus.finders.kit.arguments.readers import seeds_of
 
-    urls = (url for word in words for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)]))
+    urls = (url for word in words for url in (seeds_of(word, called) if Path(word).is_file() else [url_of(word)]))
     return list(dict.fromkeys(urls))
 
 
@@ -333,19 +373,3 @@ def _is_file_name(word: str) -> bool:
     from scrapy_focus.web.domains import has_public_suffix
 
     return bool(mimetypes.guess_type(word)[0]) and not has_public_suffix(word)
-
-
-def in_options(message: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return what a spider says of its arguments in the words of a command line; ``renamed``: options by arguments.
-
-    Examples
-    --------
-    >>> in_options("per_domain is 'x'; it takes a number: -a per_domain=10")
-    "--per-domain is 'x'; it takes a number: --per-domain 10"
-    """
-
-    def option(argument: str) -> str:
-        return f"--{renamed.get(argument, argument).replace('_', '-')}"
-
-    said = _OPTION.sub(lambda found: f"{option(found[1])} ", message)
-    return _SUBJECT.sub(lambda found: f"{option(found[1])} is ", said)

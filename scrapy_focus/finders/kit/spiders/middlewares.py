@@ -21,7 +21,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import CUT
-from scrapy_focus.finders.kit.spiders.credentials import origin_of
+from scrapy_focus.finders.kit.arguments.credentials import origin_of
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.linkurls import without_credentials
 from scrapy_focus.web.listings import beginning, listing_of

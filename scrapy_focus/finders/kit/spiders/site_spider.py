@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy import signals
 from scrapy.exceptions import UsageError
-from w3lib.url import safe_url_string
 
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.failure import in_one_line
-from scrapy_focus.finders.kit.spiders.credentials import take_credentials
+from scrapy_focus.finders.kit.arguments.readers import host_of
 from scrapy_focus.finders.kit.spiders.following_spider import be_quiet
 from scrapy_focus.finders.kit.spiders.middlewares import add_headers
-from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
+
+    from scrapy_focus.finders.kit.arguments.readers import Starts
 
 _HOSTS = ".focus/hosts.json"
 
@@ -34,25 +33,14 @@ class SiteSpider(scrapy.Spider):
 
     Parameters
     ----------
-    root
-        The URLs, in a list or separated by commas.
-
-    Raises
-    ------
-    UsageError
-        If there is none, or one is no URL.
+    starts
+        The URLs.
     """
 
-    def __init__(self, root: str | Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, starts: Starts, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        given = root.split(",") if isinstance(root, str) else root
-        self.roots, self.credentials = take_credentials(url.strip() for url in given if url.strip())
-        hosts = [_host(url) for url in self.roots if url.startswith(("http://", "https://"))]
-        if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
-            raise UsageError(
-                f"root is {hide_credentials(repr(root))}; say where to start: scrapy crawl {self.name} -a root=https://example.org/"
-            )
-        self.allowed_domains = [host.removeprefix("www.") for host in hosts]
+        self.roots, self.credentials = starts.urls, starts.credentials
+        self.allowed_domains = [*starts.hosts]
         self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
         self._starts = {scrapy.Request(url).url for url in self.roots}
         self._hosts: Path | None = None  # where these are noted
@@ -86,7 +74,7 @@ class SiteSpider(scrapy.Spider):
         came = request.meta.get("redirect_urls")
         if not came or came[0] not in self._starts:
             return
-        host = _host(request.url).removeprefix("www.")
+        host = host_of(request.url).removeprefix("www.")
         if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
             return
         self.moved.setdefault(came[0], []).append(host)
@@ -95,14 +83,6 @@ class SiteSpider(scrapy.Spider):
             self._hosts.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._hosts, json.dumps(self.moved).encode())
         self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
-
-
-def _host(url: str) -> str:
-    """Return the host of a URL as Scrapy compares it: international names are spelled in ASCII."""
-    try:
-        return urlsplit(safe_url_string(url)).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:

@@ -1,0 +1,98 @@
+"""What a search for files is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
+from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+from scrapy_focus.finders.kit.arguments.readers import (
+    budget_argument,
+    read_one,
+    read_rate,
+    read_text,
+    roots_reader,
+    sitemaps_argument,
+)
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.budget import Rate
+    from scrapy_focus.finders.kit.arguments.argument import Called, Names
+    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.goals.files import FilesGoal
+
+
+def _read_types(given: str, called: Called) -> list[str]:
+    """Return types of files, each as a user wrote it."""
+    from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.web.wanted import split_words
+
+    try:
+        words = split_words(given)
+        FilesGoal(types=words)  # which refuses those that make no sense
+    except ConfigError as error:
+        raise UsageError(f"{called}: {error}") from error
+    return words
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesArguments(FinderArguments):
+    """Values of the arguments of a search for files."""
+
+    root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)
+    targets: list[str] = argument(
+        _read_types, default="data", option="types", metavar="TYPES",
+        help="what to look for, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
+        "regular expressions of URLs, which have letters that no extension has (/download/). Default: data, all "
+        "kinds of data files and documents",
+    )  # fmt: skip
+    budget: int | None = budget_argument()
+    out: str = argument(read_text, default="found")
+    new_only: bool = argument(
+        read_one, switch="1", help="ask for no file that an earlier crawl with the same folder found"
+    )
+    sitemaps: bool = sitemaps_argument()
+    rate: Rate | None = argument(
+        read_rate, metavar="N/day",
+        help="keep what is found current, with so many requests (200/day, 10/h): pages and files are fetched again as "
+        "often as they are expected to change, and the crawl does not end by itself",
+    )  # fmt: skip
+
+    def check(self, names: Names) -> None:
+        if self.rate and self.new_only:
+            raise UsageError(
+                f"{names.of('new_only')} and {names.of('rate')} are given; a crawl that keeps files current asks for "
+                "them: leave one"
+            )
+
+    @property
+    def starts(self) -> Starts:
+        return self.root
+
+    @cached_property
+    def goal(self) -> FilesGoal:
+        """What says of a response whether it is looked for."""
+        from scrapy_focus.goals.files import FilesGoal
+
+        return FilesGoal(types=self.targets, stored=True)
+
+    @property
+    def looks_for(self) -> str:
+        from scrapy_focus.web.wanted import slips
+
+        doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.targets)]
+        return f"files of the types {self.goal.wanted}{''.join(doubts)}"
+
+    @property
+    def sends(self) -> str:
+        limits = [f"at most {self.rate}" if self.rate else "", super().sends]
+        return ", ".join(limit for limit in limits if limit)
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}

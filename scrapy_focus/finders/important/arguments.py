@@ -1,0 +1,68 @@
+"""What a search for important pages is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
+from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+from scrapy_focus.finders.kit.arguments.readers import budget_argument, read_text, roots_reader
+
+if TYPE_CHECKING:
+    from scrapy_focus.finders.kit.arguments.argument import Called
+    from scrapy_focus.finders.kit.arguments.readers import Starts
+
+
+def _read_order(given: str, called: Called) -> str:
+    """Return the name of an order of pages."""
+    from scrapy_focus.policies.importance import ORDERS
+
+    if given not in ORDERS:
+        close = get_close_matches(given, ORDERS, 1)
+        meant = f"did you mean {close[0]}? It" if close else "it"
+        raise UsageError(f"{called} is {given!r}; {meant} takes one of {', '.join(ORDERS)}: {called.like('pagerank')}")
+    return given
+
+
+def _read_words(given: str, called: Called) -> list[str]:
+    """Return the words of a topic, ``[]`` for ``""``."""
+    from scrapy_focus.learn.matching import Keywords
+
+    found = [word.strip() for word in given.split(",") if word.strip()]
+    if given and not Keywords(found):
+        raise UsageError(f"{called} is {given!r}; it takes words of two letters or more: {called.like('cheese,wine')}")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportantArguments(FinderArguments):
+    """Values of the arguments of a search for important pages."""
+
+    root: Starts = argument(roots_reader("important"), option=POSITIONAL)
+    budget: int | None = budget_argument()
+    by: str = argument(
+        _read_order, default="pagerank", metavar="ORDER",
+        help="what comes first: pagerank (default), backlinks, opic, location or breadth",
+    )  # fmt: skip
+    words: list[str] = argument(
+        _read_words, metavar="WORDS",
+        help="words of a topic, separated by commas: links that speak of it come first",
+    )  # fmt: skip
+    out: str = argument(read_text, default="important")
+
+    @property
+    def starts(self) -> Starts:
+        return self.root
+
+    @property
+    def looks_for(self) -> str:
+        topic = f", those with the words {', '.join(self.words)} first" if self.words else ""
+        return f"the most important pages by {self.by}{topic}"
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        return {"by": self.by, "words": ",".join(self.words)}

@@ -1,0 +1,1 @@
+"""Arguments of finders: declared once, for the spider and for the command."""

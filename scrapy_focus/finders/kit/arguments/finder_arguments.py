@@ -1,0 +1,80 @@
+"""What the arguments of all finders have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.printable import counted
+from scrapy_focus.finders.kit.arguments.argument import Arguments, argument
+from scrapy_focus.finders.kit.arguments.readers import budget_argument, read_text
+
+if TYPE_CHECKING:
+    from scrapy_focus.finders.kit.arguments.argument import Names
+    from scrapy_focus.finders.kit.arguments.readers import Starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinderArguments(Arguments):
+    """Values of the arguments of a finder: where it begins, what it looks for, how much it may send."""
+
+    budget: int | None = budget_argument()
+
+    @property
+    @abstractmethod
+    def starts(self) -> Starts:
+        """Where the crawl begins."""
+
+    @property
+    @abstractmethod
+    def looks_for(self) -> str:
+        """What it looks for, in words."""
+
+    @property
+    @abstractmethod
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+
+    @property
+    def stays_on(self) -> str:
+        """Where it stays, in words."""
+        return ", ".join(dict.fromkeys(self.starts.hosts))
+
+    @property
+    def sends(self) -> str:
+        """How many requests it may send, in words; ``""`` for any number."""
+        return f"at most {counted(self.budget, 'request')}" if self.budget else ""
+
+    def check_files(self) -> None:
+        """Raise ``UsageError`` if the files that a new crawl reads at its beginning cannot be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListArguments(FinderArguments):
+    """Values of the arguments of a finder that writes a list to a file, or into a folder with its page."""
+
+    #: The name of the list in a folder.
+    list_name: ClassVar[str]
+
+    out: str = argument(read_text)
+    folder: str = argument(read_text)
+
+    @property
+    def found_in(self) -> Path | None:
+        """The folder, ``None`` where the list alone is written."""
+        return Path(self.folder).absolute() if self.folder else None
+
+    @property
+    def list_file(self) -> Path | None:
+        """The list, ``None`` for standard output."""
+        if self.found_in is not None:
+            return self.found_in / self.list_name
+        return None if self.out == "-" else Path(self.out).absolute()
+
+    def check(self, names: Names) -> None:
+        if self.list_file is not None and self.list_file.is_dir():
+            raise UsageError(f"{names.of('out')} is {self.out!r}, a folder; it takes the name of a file")

@@ -1,0 +1,269 @@
+"""Reads the texts of arguments, and says what is wrong with them.
+
+Each reader takes the text and what the user calls the argument; for a text that makes no sense it raises a
+``UsageError`` with one sentence: what was given, what the argument takes, and an example.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import UsageError
+from w3lib.url import safe_url_string
+
+from scrapy_focus.core.budget import Rate
+from scrapy_focus.core.durations import UNITS, Duration
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.arguments.argument import Called, argument
+from scrapy_focus.finders.kit.arguments.credentials import take_credentials
+from scrapy_focus.web.linkurls import hide_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Starts(NamedTuple):
+    """Where a crawl begins."""
+
+    urls: list[str]  # without user names and passwords
+    credentials: dict[str, bytes]  # what to send in ``Authorization``, by origin
+    hosts: list[str]  # of the URLs, without ``www.``
+
+
+def starts_at(urls: Sequence[str]) -> Starts:
+    """Return where a crawl begins that is given these URLs; the host of what is no URL is ``""``."""
+    bare, credentials = take_credentials(urls)
+    hosts = [host_of(url) if url.startswith(("http://", "https://")) else "" for url in bare]
+    return Starts(bare, credentials, [host.removeprefix("www.") for host in hosts])
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL as Scrapy compares it: international names are spelled in ASCII."""
+    try:
+        return urlsplit(safe_url_string(url)).hostname or ""
+    except ValueError:
+        return ""
+
+
+def roots_reader(spider: str) -> Callable[[str | Sequence[str], Called], Starts]:
+    """Return what reads URLs, in a list or separated by commas, for a spider of this name."""
+
+    def read(given: str | Sequence[str], called: Called) -> Starts:
+        words = given.split(",") if isinstance(given, str) else given
+        starts = starts_at([url.strip() for url in words if url.strip()])
+        if not starts.urls or not all(starts.hosts):
+            example = called.like("https://example.org/")
+            raise UsageError(
+                f"{called} is {hide_credentials(repr(given))}; say where to start: scrapy crawl {spider} {example}"
+            )
+        return starts
+
+    return read
+
+
+def read_seeds(given: str | Sequence[str], called: Called) -> Starts:
+    """Return the URLs in a file, one on each line, ``#`` before comments; or those that are given, separated by commas,
+    or in a list.
+    """
+    return starts_at(seeds_of(given, called))
+
+
+def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
+    """Return the URLs that :func:`read_seeds` reads, with the user names and passwords in them."""
+    words, place = (given.split(",") if isinstance(given, str) else given), str(called)
+    if isinstance(given, str) and given and "://" not in given:
+        try:
+            words, place = Path(given).read_text(encoding="utf-8-sig").splitlines(), given
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise UsageError(
+                f"the file {given} cannot be read ({reason}): {called} takes URLs with http:// or https://, or a file "
+                "of them"
+            ) from error
+    urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
+    for url in urls:
+        if not (url.startswith(("http://", "https://")) and host_of(url)):
+            raise UsageError(
+                f"{hide_credentials(repr(url))} in {place} is no URL; write it as https://example.org/page"
+            )
+    if not urls:
+        example = called.like("https://example.org/")
+        raise UsageError(f"where to start? Give some pages: {called.like('FILE')}, or {example},...")
+    return list(dict.fromkeys(urls))
+
+
+def read_text(given: object, called: Called) -> str:
+    """Return a text as it is."""
+    return str(given)
+
+
+def read_yes(given: str, called: Called) -> bool:
+    """Return whether it is ``yes``."""
+    if given not in ("yes", "no"):
+        raise UsageError(f"{called} is {given!r}; it takes yes or no")
+    return given == "yes"
+
+
+def read_one(given: str, called: Called) -> bool:
+    """Return whether it is ``1``."""
+    if given not in ("", "0", "1"):
+        raise UsageError(f"{called} is {given!r}; it takes 1 for yes, or 0")
+    return given == "1"
+
+
+def read_keywords(given: str, called: Called) -> list[str]:
+    """Return the keywords in a file, one on each line, or those that are given, separated by commas; ``[]`` for
+    ``""``.
+    """
+    if given and "," not in given and (Path(given).is_file() or "/" in given or Path(given).suffix):
+        from scrapy_focus.topic import expansion
+
+        try:
+            return expansion.read_keywords(given)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+    found = [word.strip() for word in given.split(",") if word.strip()]
+    if given and not found:
+        raise UsageError(f"{called} is {given!r}; it takes words separated by commas, or a file with one on each line")
+    return found
+
+
+def words_reader(example: str) -> Callable[[str, Called], list[str]]:
+    """Return what reads words that are separated by commas, ``[]`` for ``""``."""
+
+    def read(given: str, called: Called) -> list[str]:
+        found = [word for each in given.split(",") if (word := each.strip())]
+        if given and not found:
+            raise UsageError(f"{called} is {given!r}; it takes words separated by commas: {called.like(example)}")
+        return found
+
+    return read
+
+
+def read_share(given: str, called: Called) -> float | None:
+    """Return a share of pages, ``None`` for ``""``.
+
+    Examples
+    --------
+    >>> read_share("0.03", Called("frequency")), read_share("", Called("frequency"))
+    (0.03, None)
+    """
+    if not given:
+        return None
+    share = _float_of(given)
+    if not 0 < share < 1:
+        raise UsageError(
+            f"{called} is {given!r}; it takes the share of all pages that are on the topic, above 0 and below 1: "
+            f"{called.like('0.03')}"
+        )
+    return share
+
+
+def number_reader(unit: str, example: int) -> Callable[[str, Called], int | None]:
+    """Return what reads a number from 1, ``None`` for ``""``."""
+    return partial(_read_number, unit=unit, example=example)
+
+
+def _read_number(given: str, called: Called, unit: str, example: int) -> int | None:
+    if given and not (given.isdecimal() and int(given) > 0):
+        raise UsageError(f"{called} is {given!r}; it takes a number of {unit}: {called.like(example)}")
+    return int(given) if given else None
+
+
+def read_rate(given: str, called: Called) -> Rate | None:
+    """Return a rate of requests, ``None`` for ``""``."""
+    try:
+        return Rate.of(given, str(called)) if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def read_hours(given: str, called: Called) -> float | None:
+    """Return a number of hours, or a time such as ``2d``, in hours; ``None`` for ``""``.
+
+    Examples
+    --------
+    >>> read_hours("36", Called("hours")), read_hours("2d", Called("hours")), read_hours("", Called("hours"))
+    (36.0, 48.0, None)
+    """
+    lasts = _duration(given, called, bare="hour", hint=f"such as {called.like('36', '2d')}")
+    return None if lasts is None else lasts.seconds / UNITS["hour"]
+
+
+def read_duration(given: str, called: Called) -> Duration | None:
+    """Return a time such as ``7d``, ``12h`` or ``30min``, ``None`` for ``""``.
+
+    Examples
+    --------
+    >>> str(read_duration("7d", Called("for"))), read_duration("1.5h", Called("for")).seconds
+    ('7 days', 5400.0)
+    >>> read_duration("", Called("for"))
+    """
+    return _duration(given, called, hint=f"such as {called.like('30min', '12h', '7d')}")
+
+
+def _duration(given: str, called: Called, *, bare: str = "", hint: str) -> Duration | None:
+    try:
+        return Duration.of(given, str(called), bare=bare, hint=hint) if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def read_limit(given: str, called: Called) -> list[int]:
+    """Return a limit of pages, or two for one that falls from the first to the second; ``[]`` for ``""``.
+
+    Examples
+    --------
+    >>> read_limit("5-2", Called("per_domain")), read_limit("10", Called("per_domain"))
+    ([5, 2], [10])
+    """
+    if not given:
+        return []
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", given, re.ASCII)
+    numbers = [int(each) for each in found.groups() if each] if found else [0]
+    if min(numbers) < 1 or numbers[-1] > numbers[0]:
+        raise UsageError(
+            f"{called} is {given!r}; it takes a number of pages, or two for a limit that falls: "
+            f"{called.like('10', '5-2')}"
+        )
+    return numbers
+
+
+def caps_of(per_domain: Sequence[int], per_host: Sequence[int]) -> dict[str, Any]:
+    """Return the parameters of a policy for a limit of pages of each domain, or of each host.
+
+    Examples
+    --------
+    >>> caps_of([5, 2], []), caps_of([], [10])
+    ({'per_domain': 5, 'per_domain_least': 2}, {'per_domain': 10, 'per_host': True})
+    """
+    caps = dict(zip(("per_domain", "per_domain_least"), per_host or per_domain, strict=False))
+    return caps | ({"per_host": True} if per_host else {})
+
+
+def budget_argument() -> Any:
+    """Declare an argument for how many requests may be sent; ``None`` for any number."""
+    return argument(
+        number_reader("requests", 1000), metavar="N", help="requests of all kinds that may be sent (default: no limit)"
+    )
+
+
+def sitemaps_argument() -> Any:
+    """Declare an argument for whether sitemaps are asked for."""
+    return argument(
+        read_yes, default="yes", option="no-sitemaps", switch="no",
+        help="do not ask for the sitemaps that robots.txt names",
+    )  # fmt: skip
+
+
+def _float_of(given: str) -> float:
+    """Return a number, NaN for what is none."""
+    try:
+        return float(given)
+    except ValueError:
+        return math.nan

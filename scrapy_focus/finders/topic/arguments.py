@@ -1,0 +1,147 @@
+"""What a search for pages on a topic is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
+from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
+from scrapy_focus.finders.kit.arguments.readers import (
+    budget_argument,
+    caps_of,
+    read_keywords,
+    read_limit,
+    read_seeds,
+    read_share,
+    read_text,
+)
+from scrapy_focus.finders.kit.records.pages import PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_focus.finders.kit.arguments.argument import Names
+    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.topic.examples import Given
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicArguments(ListArguments):
+    """Values of the arguments of a search for pages on a topic."""
+
+    list_name = PAGES
+
+    seeds: Starts = argument(read_seeds, option=POSITIONAL)
+    examples: str = argument(
+        read_text, metavar="DIR",
+        help="folder with pages on the topic in DIR/positive, and others in DIR/negative if there are some, as text or "
+        "HTML",
+    )  # fmt: skip
+    model: str = argument(read_text, metavar="FILE", help="a model that scrapy focus-train wrote, instead of examples")
+    keywords: list[str] = argument(
+        read_keywords, metavar="WORDS",
+        help="words and phrases of the topic, separated by commas, or a file with one on each line",
+    )  # fmt: skip
+    frequency: float | None = argument(
+        read_share, metavar="SHARE",
+        help="share of all pages that are on the topic, where it is known, such as 0.03 (default: estimated)",
+    )  # fmt: skip
+    per_domain: list[int] = argument(
+        read_limit, metavar="N", help="pages of one domain at most: 10, or 5-2 for a limit that falls from 5 to 2"
+    )
+    per_host: list[int] = argument(read_limit, metavar="N", help="pages of one host at most, in its place")
+    budget: int | None = budget_argument()
+    out: str = argument(read_text, default="topic.jsonl")
+    folder: str = argument(read_text)
+
+    @classmethod
+    def refuse(cls, given: Mapping[str, Any], names: Names) -> None:
+        examples, model = names.of("examples"), names.of("model")
+        if given["examples"] and given["model"]:
+            raise UsageError(f"{examples} and {model} are two ways to say what is on the topic; give one of them")
+        if not (given["examples"] or given["model"] or given["keywords"]):
+            raise UsageError(
+                f"what is the topic? Give {names.given('examples', 'DIR')}, a folder with pages on it in DIR/positive "
+                f"and, if there are, others in DIR/negative; or {names.given('keywords', 'some,words')}; or both; or "
+                f"{names.given('model', 'FILE')}, from scrapy focus-train"
+            )
+        if given["model"] and given["frequency"]:
+            raise UsageError(
+                f"{names.of('frequency')} goes with examples or keywords; a model was made for the frequency it has"
+            )
+
+    def check(self, names: Names) -> None:
+        if self.per_domain and self.per_host:
+            raise UsageError(
+                f"{names.of('per_domain')} and {names.of('per_host')} are two ways to count pages; give one of them"
+            )
+        super().check(names)
+
+    @property
+    def starts(self) -> Starts:
+        return self.seeds
+
+    @property
+    def caps(self) -> dict[str, Any]:
+        """Parameters of a policy for a limit of pages of each domain or host."""
+        return caps_of(self.per_domain, self.per_host)
+
+    @property
+    def counted(self) -> str:
+        """What the limit of pages is of."""
+        return "per_host" if self.per_host else "per_domain"
+
+    @property
+    def limits(self) -> list[str]:
+        """How many pages of a domain there may be at first, and in the end."""
+        return [str(limit) for limit in self.per_host or self.per_domain]
+
+    @property
+    def looks_for(self) -> str:
+        words = f"the words {', '.join(self.keywords)}"
+        known = [f"{name} {value}" for name, value in (("examples", self.examples), ("model", self.model)) if value]
+        if not known:
+            return f"pages with {words}"
+        return f"pages on the topic of {' and '.join([*known, *([words] if self.keywords else [])])}"
+
+    @property
+    def stays_on(self) -> str:
+        return "any host"
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        from scrapy_focus.topic.models import load_relevance
+
+        falls = len(self.limits) > 1 and self.budget  # by its thirds
+        return {
+            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "frequency": "" if self.frequency is None else f"{self.frequency:g}",
+            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
+            self.counted: "-".join(self.limits) + (f" with --budget {self.budget}" if falls else ""),
+        }  # fmt: skip
+
+    def check_files(self) -> None:
+        self.read_examples()
+
+    def read_examples(self) -> Given:
+        """Return the examples in the folder that was given.
+
+        Raises
+        ------
+        UsageError
+            If it has none on the topic, or they cannot be read.
+        """
+        from scrapy_focus.topic.examples import Given, read_given
+
+        if not self.examples:
+            return Given([], [])
+        negative = Path(self.examples, "negative")
+        try:
+            return read_given(Path(self.examples, "positive"), negative if negative.exists() else "")
+        except ConfigError as error:
+            raise UsageError(str(error)) from error

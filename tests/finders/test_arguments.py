@@ -1,0 +1,84 @@
+"""Arguments of finders: declared once, and the same for the spider and for the command."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from scrapy_focus.finders.files.command import FilesCommand
+from scrapy_focus.finders.important.command import ImportantCommand
+from scrapy_focus.finders.kit.arguments.argument import Called
+from scrapy_focus.finders.news.command import WatchCommand
+from scrapy_focus.finders.structured.command import StructuredCommand
+from scrapy_focus.finders.topic.command import TopicCommand
+
+if TYPE_CHECKING:
+    from scrapy_focus.finders.kit.commands.finding import FindCommand
+
+COMMANDS = [FilesCommand, TopicCommand, StructuredCommand, ImportantCommand, WatchCommand]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_spider_documents_what_it_takes(command: type[FindCommand]) -> None:
+    """Its docstring has a section for each argument that is declared, and for no other."""
+    text = inspect.getdoc(command().spider()) or ""
+    section = text.partition("Arguments\n---------\n")[2].partition("\n\nNotes\n")[0]
+    assert sorted(re.findall(r"^(\w+)$", section, re.M)) == sorted(command.arguments_of_spider.declared())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) -> None:
+    """What options give by default is what the spider takes by default."""
+    parser, declared, made = argparse.ArgumentParser(), command.arguments_of_spider.declared(), command()
+    made.settings = Settings()
+    made.add_options(parser)
+    opts = parser.parse_args([])
+    for name, each in declared.items():
+        if each.help:
+            assert getattr(opts, name) == each.default, name
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "of_spider", "of_command"),
+    [
+        (FilesCommand, {"targets": ""}, "targets: ''", "--types: ''"),
+        (FilesCommand, {"budget": "x"}, "requests: -a budget=1000", "requests: --budget 1000"),
+        (FilesCommand, {"new_only": "1", "rate": "9/day"}, "new_only and rate are", "--new-only and --rate are"),
+        (WatchCommand, {"duration": "7"}, "such as -a duration=30min", "such as --for 30min"),
+        (WatchCommand, {"rate": "many"}, "rate is 'many'", "--rate is 'many'"),
+        (ImportantCommand, {"words": "a"}, "-a words=cheese,wine", "--words cheese,wine"),
+        (StructuredCommand, {"per_host": "0"}, "per_host is '0'", "--per-host is '0'"),
+        (TopicCommand, {"keywords": ""}, "Give -a examples=DIR", "Give --examples DIR"),
+        (TopicCommand, {"seeds": "# http://a.test/"}, "-a seeds=FILE, or -a seeds=https", "FILE, or https"),
+    ],
+)
+def test_both_say_the_same_in_their_own_words(
+    command: type[FindCommand], given: dict[str, str], of_spider: str, of_command: str
+) -> None:
+    """A spider names arguments, a command its options; nothing else differs."""
+    arguments, said = command.arguments_of_spider, []
+    sound = {"root": "https://example.org/", "seeds": "https://example.org/", "keywords": "bees"}
+    every = {name: text for name, text in sound.items() if name in arguments.declared()} | given
+    for names in (None, arguments.option_names()):
+        with pytest.raises(UsageError) as caught:
+            arguments.read(every, names)
+        said.append(str(caught.value))
+    assert of_spider in said[0]
+    assert of_command in said[1]
+    assert "-a " not in said[1]
+
+
+def test_an_argument_is_named_as_its_user_knows_it() -> None:
+    """By its name for a spider, by its option for a command; URLs of a command have no option."""
+    names = WatchCommand.arguments_of_spider.option_names()
+    assert [str(Called("duration")), str(Called("duration", names)), str(Called("root", names))] == [
+        "duration", "--for", "URL",
+    ]  # fmt: skip
+    assert Called("duration").like("7d", "9h") == "-a duration=7d, -a duration=9h"
+    assert Called("root", names).like("https://example.org/") == "https://example.org/"
