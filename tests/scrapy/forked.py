@@ -318,10 +318,8 @@ def _import_what_commands_need() -> None:
     for handler in DOWNLOAD_HANDLERS_BASE.values():
         load_object(handler)
     killer.import_what_crawls_need()
-    for package in (
-        "scrapy.commands",
-        *(f"scrapy_focus.{name}" for name in ("commands", "spiders", "policies", "found")),
-    ):
+    ours = ("commands", "finders", "lab.commands", "lab.spiders", "policies")
+    for package in ("scrapy.commands", *(f"scrapy_focus.{name}" for name in ours)):
         for _ in walk_modules_iter(package):
             pass
     templates = made_environment()
