@@ -32,7 +32,7 @@ class ReportCommand(FocusCommand):
             raise UsageError(f"name one folder: scrapy focus-report FOLDER; got {' '.join(args) or 'none'}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
-        from scrapy_focus.finders.kit.page.folder import write_report
+        from scrapy_focus.finders.outputs import write_report
 
         try:
             page = write_report(Path(args[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.finders.kit.records.link_book import LinkBook
+from scrapy_focus.finders.important.link_book import LinkBook
 from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from urllib.parse import unquote
 import pytest
 
 from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.kit.page.curve import curve
-from scrapy_focus.finders.kit.page.folder import write_report
 from scrapy_focus.finders.kit.page.page import page
 from scrapy_focus.finders.kit.page.paid import Paid, paid
-from scrapy_focus.finders.kit.page.report import Broken, report_of
+from scrapy_focus.finders.kit.page.report import Broken
 from scrapy_focus.finders.kit.page.tables import traffic_table
-from scrapy_focus.finders.kit.records.listed import read_list
 from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
+from scrapy_focus.finders.outputs import report_of, write_report
 from tests.found.foundfolders import (
     EVIL,
     SITE,
@@ -431,7 +431,7 @@ def test_the_table_opens_in_a_spreadsheet(
     rows = list(csv.DictReader(text.decode("utf-8-sig").splitlines(keepends=True)))
     assert [row["url"].lstrip("'") for row in rows[:1]] == [f"{SITE}/{EVIL[0]}"]
     report = report_of(tmp_path / "found")
-    assert len(rows) == len(report.pages or report.files)
+    assert len(rows) == len(getattr(report.output, "pages", report.files))
     for row in rows:
         for cell in row.values():
             assert not cell.lstrip().startswith(("=", "+", "-", "@"))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_focus.finders.kit.page.folder import write_report
-from scrapy_focus.finders.kit.records.link_book import LinkBook
+from scrapy_focus.finders.important.link_book import LinkBook
+from scrapy_focus.finders.outputs import write_report
 from tests.found.foundfolders import (
     hit,
     hostile,

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.finders.kit.page.folder import write_report
-from scrapy_focus.finders.kit.records.link_book import GRAPH, LinkBook, read_links
-from scrapy_focus.finders.kit.records.ranking import Through, read_ranking
+from scrapy_focus.finders.important.link_book import LinkBook, read_links
+from scrapy_focus.finders.important.ranking import FoundThrough, read_ranking
+from scrapy_focus.finders.kit.records.folder_names import GRAPH
+from scrapy_focus.finders.outputs import write_report
 from tests.found.foundfolders import EVIL, hostile_importance
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.finders.kit.records.link_book import Came
+    from scrapy_focus.finders.important.link_book import Came
 
 D = 0.9
 
@@ -80,7 +81,11 @@ def test_five_pages_by_hand(tmp_path: Path) -> None:
     assert [page.rank for page in found] == [1, 2, 3, 4, 5]
     assert [page.links for page in found] == [3, 1, 1, 1, 0]
     assert [page.is_fetched for page in found] == [True, True, False, True, True]
-    assert found[0].through == (Through(url(0), "to 2"), Through(url(1), "to 2"), Through(url(3), "to 2"))
+    assert found[0].through == (
+        FoundThrough(url(0), "to 2"),
+        FoundThrough(url(1), "to 2"),
+        FoundThrough(url(3), "to 2"),
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,8 +11,8 @@ from crawls import STOCK, crawl
 from mocksite import MockSite
 
 from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.important.link_book import read_links
 from scrapy_focus.finders.important.spider import ImportantSpider
-from scrapy_focus.finders.kit.records.link_book import read_links
 from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.finders.structured.spider import StructuredSpider
 from scrapy_focus.finders.topic.spider import TopicSpider

@@ -25,9 +25,9 @@ from scrapy_focus import HotQueue, Importance
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.links import key_of
 from scrapy_focus.finders.important.arguments import ImportantArguments
+from scrapy_focus.finders.important.link_book import read_links
 from scrapy_focus.finders.important.spider import ImportantSpider
-from scrapy_focus.finders.kit.page.folder import write_report
-from scrapy_focus.finders.kit.records.link_book import read_links
+from scrapy_focus.finders.outputs import write_report
 from scrapy_focus.lab.replay.importance_metrics import pagerank
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer

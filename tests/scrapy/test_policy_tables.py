@@ -11,10 +11,10 @@ from mocksite import MockSite
 
 from scrapy_focus import PolicyTable
 from scrapy_focus.finders.files.spider import DatasetsSpider
-from scrapy_focus.finders.kit.page.folder import write_report
 from scrapy_focus.finders.kit.page.policy_tables import Said, write_tables
 from scrapy_focus.finders.kit.spiders import watching
 from scrapy_focus.finders.news.spider import NewsSpider
+from scrapy_focus.finders.outputs import write_report
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.pages import Reader
 

@@ -22,11 +22,10 @@ from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.core.printable import counted
+from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.files.spider import DatasetsSpider
-from scrapy_focus.finders.kit.page.folder import write_report
-from scrapy_focus.finders.kit.page.report import report_of
-from scrapy_focus.finders.kit.records.listed import read_list
 from scrapy_focus.finders.kit.records.notes import NOTES, NoteBook, read_notes
+from scrapy_focus.finders.outputs import report_of, write_report
 from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
@@ -280,7 +279,7 @@ def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
     assert len(first.notes.answers) < len(second.notes.answers) == 22
     assert (second.notes.crawl, len(second.notes.runs)) == (1, 2)
     lines = [json.loads(line) for line in (tmp_path / "found" / "pages.jsonl").read_text().splitlines()]
-    assert [page.url for page in second.pages] == [line["url"] for line in lines]
+    assert [page.url for page in second.output.pages] == [line["url"] for line in lines]
     on = {page.url for page in second.files}
     assert on == {line["url"] for line in lines if line["relevance"] >= 0.5}
     assert on == {site.url(f"/p{n}") for n in range(20) if n % 3}

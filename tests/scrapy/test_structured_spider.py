@@ -23,8 +23,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.finders.kit.page.folder import write_report
-from scrapy_focus.finders.kit.records.entities import read_entities
+from scrapy_focus.finders.outputs import write_report
+from scrapy_focus.finders.structured.entities import read_entities
 from scrapy_focus.finders.structured.spider import StructuredSpider, outermost, within
 from scrapy_focus.lab.sites.portal.portal import Page
 from scrapy_focus.web.domains import domain_of

@@ -17,7 +17,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_focus.finders.files.file_list import MANIFEST
+from scrapy_focus.finders.kit.records.folder_names import MANIFEST
 from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines, web_url
 from scrapy_focus.policies.branching.layout import AGAIN
 

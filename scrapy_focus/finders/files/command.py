@@ -11,7 +11,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan
-from scrapy_focus.finders.kit.records.listed import MANIFEST
+from scrapy_focus.finders.kit.records.folder_names import MANIFEST
 
 if TYPE_CHECKING:
     import argparse

@@ -13,6 +13,7 @@ from sys import intern
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_focus.finders.files.file_names import Names
+from scrapy_focus.finders.kit.records.folder_names import FILES, MANIFEST
 from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 State = Literal["new", "changed", "same", "gone"]
 
-MANIFEST = "manifest.jsonl"
+
 COPIES = ".focus/copies.jsonl"
-FILES = "files"
+
 
 _KINDS = {
     **dict.fromkeys(("url", "link", "sha256", "page", "path", "etag", "last_modified", "state"), str), "size": int,

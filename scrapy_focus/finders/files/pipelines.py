@@ -13,8 +13,9 @@ from scrapy.exceptions import DropItem
 
 from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.engine.host import host_of
-from scrapy_focus.finders.files.file_list import FILES, FileList
+from scrapy_focus.finders.files.file_list import FileList
 from scrapy_focus.finders.kit.records.crawls import next_run
+from scrapy_focus.finders.kit.records.folder_names import FILES
 from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
 from scrapy_focus.finders.kit.spiders.items import DataFile, GoneFile, SkippedFile
 

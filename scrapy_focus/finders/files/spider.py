@@ -21,6 +21,7 @@ from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.files.file_names import safe_name
 from scrapy_focus.finders.files.next_crawl import Again
+from scrapy_focus.finders.files.output import FilesOutput
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
@@ -160,8 +161,8 @@ class DatasetsSpider(SiteSpider):
                 "fixed": self.asked.fixed, "rate": str(self.rate or ""),
             }  # fmt: skip
             self.notes = CrawlNotes(
-                crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,
-                comes_back=bool(self.rate),
+                crawler, out=self.again.out, output=FilesOutput, run=self.again.run, facts=facts,
+                left_out=self.left_out, comes_back=bool(self.rate),
             )  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

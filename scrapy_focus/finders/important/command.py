@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.kit.commands.finding import FindCommand
-from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.records.folder_names import PAGES
 
 if TYPE_CHECKING:
     from scrapy import Spider

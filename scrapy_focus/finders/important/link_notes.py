@@ -11,7 +11,7 @@ from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.links import key_of
-from scrapy_focus.finders.kit.records.link_book import LinkBook
+from scrapy_focus.finders.important.link_book import LinkBook
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.finders.kit.records.link_book import Came
+    from scrapy_focus.finders.important.link_book import Came
 
 logger = printable_logger(__name__)
 
@@ -30,7 +30,7 @@ _URLS = 20_000  # whose keys are remembered
 
 
 class LinkNotes:
-    """Writes a :class:`~scrapy_focus.finders.kit.records.link_book.LinkBook` while a crawl runs.
+    """Writes a :class:`~scrapy_focus.finders.important.link_book.LinkBook` while a crawl runs.
 
     The links of a page are those that go to the policy: new ones and known ones, without those that the page asks
     robots not to follow; and the number of those that lead elsewhere. So ranks are worked out from what the policy is

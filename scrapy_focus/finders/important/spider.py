@@ -17,10 +17,11 @@ from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.important.link_notes import LinkNotes
+from scrapy_focus.finders.important.output import ImportantOutput
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.crawls import Run
-from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES
 from scrapy_focus.finders.kit.spiders.items import ImportantPage
@@ -129,7 +130,9 @@ class ImportantSpider(SiteSpider):
             "spider": "important", "roots": self.roots, "types": self.asked.looks_for, "budget": self.budget,
             "fixed": self.asked.fixed,
         }  # fmt: skip
-        self.notes = CrawlNotes(crawler, out=out, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out)
+        self.notes = CrawlNotes(
+            crawler, out=out, output=ImportantOutput, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out
+        )
         self.linked = LinkNotes(crawler, out=out, resumes=resumes)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.commands.finding import FindCommand
-from scrapy_focus.finders.kit.records.news import NEWS
+from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.news.arguments import NewsArguments
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from scrapy_focus.finders.kit.arguments.readers import (
     read_yes,
     words_reader,
 )
-from scrapy_focus.finders.kit.records.entities import ENTITIES
+from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,6 +25,7 @@ from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.finders.structured.arguments import StructuredArguments
+from scrapy_focus.finders.structured.output import StructuredOutput
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 from scrapy_focus.web.url_parts import domain_at, parts_of
@@ -137,7 +138,9 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(self.out): feed}, "cmdline")
         if self.folder is not None:
             run = Run(1, resumes, 0)
-            self.notes = CrawlNotes(crawler, out=self.folder, run=run, facts=self.facts(), left_out=set())
+            self.notes = CrawlNotes(
+                crawler, out=self.folder, output=StructuredOutput, run=run, facts=self.facts(), left_out=set()
+            )
 
     def prepare(self, out: Path, *, resumes: bool) -> None:
         """Make sure that lines can be added to a file; of a job that resumes, read what it listed so far.

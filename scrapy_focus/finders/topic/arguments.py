@@ -20,7 +20,7 @@ from scrapy_focus.finders.kit.arguments.readers import (
     read_share,
     read_text,
 )
-from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.records.folder_names import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,6 +28,7 @@ from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_o
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.topic.arguments import TopicArguments
+from scrapy_focus.finders.topic.output import TopicOutput
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.topic.examples import Given
 from scrapy_focus.topic.keywords import KeywordRelevance
@@ -144,7 +145,9 @@ class TopicSpider(FollowingSpider):
             settings.set("FEEDS", feeds, "cmdline")
         if spider.folder is not None:
             run = Run(1, bool(job) and Path(job, "focus").exists(), 0)
-            spider.notes = CrawlNotes(crawler, out=spider.folder, run=run, facts=spider.facts(), left_out=set())
+            spider.notes = CrawlNotes(
+                crawler, out=spider.folder, output=TopicOutput, run=run, facts=spider.facts(), left_out=set()
+            )
         be_quiet()
         return spider
 

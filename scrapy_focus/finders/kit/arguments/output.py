@@ -9,10 +9,7 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.core.files import symbolic_link, try_to_write
 from scrapy_focus.core.printable import printable, reason_of
 from scrapy_focus.finders.kit.arguments.argument import Called
-from scrapy_focus.finders.kit.records.entities import ENTITIES
-from scrapy_focus.finders.kit.records.listed import FILES, MANIFEST, SKIPPED
-from scrapy_focus.finders.kit.records.news import NEWS
-from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.kit.records.folder_names import ENTITIES, FILES, MANIFEST, NEWS, PAGES, SKIPPED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,6 +26,11 @@ def made_environment() -> Environment:
     return made
 
 
+def rendered(package: str, name: str, **values: object) -> Markup:
+    """Return a template of another package as it stands in a page."""
+    return Markup(environment(package).get_template(name).render(**values))  # noqa: S704 (it escapes its values)
+
+
 def source(*names: str) -> Markup:
     """Return files of this package as they stand in a page."""
     made = made_environment()

@@ -18,8 +18,8 @@ from scrapy_focus.finders.kit.page.fresh import FRESH
 from scrapy_focus.finders.kit.page.policy_tables import on_page
 from scrapy_focus.finders.kit.page.watched import longest_gap, number_in_state, per_day
 from scrapy_focus.finders.kit.page.words import delay_text, ending, size_text, span
+from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.records.hours import HOUR
-from scrapy_focus.finders.kit.records.news import NEWS
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.web.url_parts import parts_of
 

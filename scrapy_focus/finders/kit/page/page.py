@@ -19,8 +19,7 @@ from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
 from scrapy_focus.finders.kit.page.policy_tables import on_page
-from scrapy_focus.finders.kit.page.report import STATES
-from scrapy_focus.finders.kit.page.table import TABLES
+from scrapy_focus.finders.kit.page.sums import STATES
 from scrapy_focus.finders.kit.page.tables import (
     broken_table,
     facts_of,
@@ -28,32 +27,22 @@ from scrapy_focus.finders.kit.page.tables import (
     paid_table,
     seen_table,
     skips_of,
-    sums_tables,
     traffic_table,
-    waiting_table,
     words_table,
 )
-from scrapy_focus.finders.kit.page.words import ending, number_of, outlook, size_text
+from scrapy_focus.finders.kit.page.words import ending, number_of, outlook
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_focus.finders.kit.page.output import Output
     from scrapy_focus.finders.kit.page.report import Report
-    from scrapy_focus.finders.kit.records.listed import Listed
     from scrapy_focus.finders.kit.records.notes import Notes
-    from scrapy_focus.finders.kit.records.ranking import Through
 
 _SHOWN = 100  # files in the page itself, which a browser shows without a script
 _LONGEST = 200  # characters of a name, text or address that are shown
 _LONGEST_SAID = 1000  # characters of a sentence of the goal
 _UNREAD = 5  # start URLs that could not be read, which are named
-_HEADS = {  # of the list
-    "files": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
-    "topic": {"name": "Page", "kind": "Language", "size": "Relevance", "state": "State", "place": "Host"},
-    "importance": {"name": "Page", "kind": "Rank", "size": "Importance", "state": "State", "place": "Linked from"},
-    "structured": {"name": "Entity", "kind": "Type", "size": "Values", "state": "State", "place": "Host"},
-}
-_FOUND = {"topic": " on the topic", "structured": " with entities"}
 
 
 class Shown(NamedTuple):
@@ -75,7 +64,7 @@ class Shown(NamedTuple):
 
 def page(report: Report) -> bytes:
     """Return the page; it grows by some 150 bytes a file."""
-    places, more = _places(report), _more(report)
+    output, sums = report.output, report.sums
     style, script = source("sheets/style.css", "page.css"), source("page.js")
     text = made_environment().get_template("page.html.jinja").render(
         title=_title(report),
@@ -83,25 +72,25 @@ def page(report: Report) -> bytes:
         script=script,
         policy=policy_of(style, script),
         report=report,
+        output=output,
         made=datetime.now(UTC),
-        summary=_summary(report),
+        summary=output.summary(sums),
         results=_results(report),
         alarm=printable(str(report.notes.state.get("alarm") or ""), _LONGEST_SAID),
-        shown=[_shown(report, *each) for each in zip(report.files[:_SHOWN], places, more, strict=False)],
-        has_states=_is_again(report.states),
-        data=_data(report, places, more),
-        heads=_HEADS[report.about],
-        table=TABLES[report.about],
-        kinds=[] if report.about == "importance" else [printable(sum_.name) for sum_ in report.kinds],
-        states=[state for state in STATES if state in report.states],
-        sums=sums_tables(report),
-        curve=None if report.about == "importance" else curve(report.notes.answers),
+        shown=[_shown(output, find) for find in output.finds[:_SHOWN]],
+        has_states=_is_again(sums.states),
+        data=_data(output),
+        columns=output.columns,
+        kinds=[printable(sum_.name) for sum_ in sums.kinds] if output.has_kinds else [],
+        states=[state for state in STATES if state in sums.states],
+        sums=[table for table in output.sums(sums) if table is not None],
+        curve=curve(report.notes.answers) if output.has_curve else None,
         width=WIDTH,
         height=HEIGHT,
         paid=paid_table(report),
         words=words_table(report),
         seen=seen_table(report),
-        waiting=waiting_table(report),
+        waiting=output.waiting(),
         resumable=bool(report.notes.runs) and report.notes.runs[-1].get("resumable"),
         skips=skips_of(report),
         broken=broken_table(report),
@@ -115,7 +104,7 @@ def page(report: Report) -> bytes:
 
 
 def _title(report: Report) -> str:
-    hosts = [sum_.name for sum_ in report.hosts] or [each.host for each in report.traffic]
+    hosts = [sum_.name for sum_ in report.sums.hosts] or [each.host for each in report.traffic]
     if not hosts:
         return "What was found"
     more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
@@ -127,39 +116,14 @@ def _is_again(states: dict[str, int]) -> bool:
     return bool(set(states) - {"new"})
 
 
-def _summary(report: Report) -> str:
-    """Say how much is in the folder, in a line."""
-    if report.about == "importance":
-        n_links = sum(page.links for page in report.ranking)
-        known = counted(len(report.ranking), "page")
-        return f"{counted(len(report.files), 'page')} of {known} that it knows, by {counted(n_links, 'link')} to them."
-    if report.about == "topic":
-        there = f"{counted(len(report.pages), 'page')} {'was' if len(report.pages) == 1 else 'were'} read"
-        on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
-        return f"{there}; {len(report.files):,} of them {'is' if len(report.files) == 1 else 'are'} on the topic{on}."
-    if report.about == "structured":
-        pages, found = (sum(getattr(host, name) for host in report.read) for name in ("pages", "with_entities"))
-        there = f"{counted(pages, 'page')} {'was' if pages == 1 else 'were'} read"
-        on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
-        what = f"{counted(len(report.files), 'entity')} of what is looked for"
-        return f"{there}; {found:,} of them {'has' if found == 1 else 'have'} {what}{on}."
-    if not report.files:
-        return "No file was found."
-    size, kinds, hosts = sum(file.size for file in report.files), len(report.kinds), len(report.hosts)
-    return (
-        f"{counted(len(report.files), 'file')}, {size_text(size)}, of {counted(kinds, 'type')}, on "
-        f"{counted(hosts, 'host')}."
-    )
-
-
-def _new(notes: Notes, report: Report) -> str:
+def _new(notes: Notes, output: Output) -> str:
     """Say that those are counted that no earlier crawl found, where there was one."""
-    return " that no earlier crawl had found" if report.about == "files" and notes.crawl > 1 else ""
+    return " that no earlier crawl had found" if output.noun == "file" and notes.crawl > 1 else ""
 
 
 def _results(report: Report) -> list[str]:
     """Say what came of the last crawl, and what is to be expected of the next one."""
-    notes, states = report.notes, report.states
+    notes, output, states = report.notes, report.output, report.sums.states
     said = []
     if _is_again(states):
         counts = ", ".join(f"{states.get(state, 0):,} {word}" for state, word in zip(
@@ -172,18 +136,18 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{_new(notes, report)}{rate}."
+            f"{counted(found, output.noun)}{output.quality}{_new(notes, output)}{rate}."
         )
         said += _all_sent(notes, requests)
-    said += [*_rendered(notes), *_best(report), *_told(notes)]
-    if cut := sum(bool(file.cut) for file in report.files):
+    said += [*_rendered(notes), *output.facts(), *_told(notes)]
+    if cut := sum(map(output.is_cut, output.finds)):
         it = "it" if cut == 1 else "them"
         said.append(f"{counted(cut, 'file')} {'was' if cut == 1 else 'were'} cut: the server sent only a part of {it}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
             said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
-    return [*said, *outlook(notes, report.noun)]
+    return [*said, *outlook(notes, output.noun)]
 
 
 def _all_sent(notes: Notes, counted_here: int) -> list[str]:
@@ -227,53 +191,19 @@ def _told(notes: Notes) -> list[str]:
     return [f"{each[:1].upper()}{each[1:].rstrip('.')}." for each in said]
 
 
-def _best(report: Report) -> list[str]:
-    """Say how many of the most important pages were fetched, of as many as were fetched at all."""
-    number = len(report.files)
-    if report.about != "importance" or not number or number == len(report.ranking):
-        return []
-    found = sum(page.is_fetched for page in report.ranking[:number])
-    return [
-        f"Of the {counted(number, 'page')} that are most important by all links that were seen, it fetched {found:,}. "
-        "The others are listed below."
-    ]
-
-
-def _places(report: Report) -> list[str]:
-    """Return where each find is: its section, or its host, or both."""
-    if report.about == "importance":
-        return [counted(page.links, "page") for page in report.ranking if page.is_fetched]
-    if report.about in ("topic", "structured"):
-        return [page.host for page in report.files]
-    several = len(report.hosts) > 1
-    return [file.host + file.section if several else file.section for file in report.files]
-
-
-def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) -> Shown:
+def _shown(output: Output, find: Any) -> Shown:
+    columns = output.columns
+    size = columns.measure.show(columns.measure.read(find))
     return Shown(
-        name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=bare(file.url),
-        web=web_link(file.url), kind=printable(file.kind),
-        size=_size(report, file.size) + (", cut" if file.cut else ""),
-        place=printable(place, _LONGEST), page=bare(file.page),
-        page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
-        more=[(printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in more],
+        name=printable(columns.name.read(find) or find.url, _LONGEST), link=_quoted(output.path(find)),
+        url=bare(find.url), web=web_link(find.url), kind=printable(columns.kind.read(find)),
+        size=f"{size}, cut" if output.is_cut(find) else size, place=printable(columns.place.read(find), _LONGEST),
+        page=bare(find.page), page_link=web_link(find.page), anchor=printable(find.anchor, _LONGEST),
+        state=printable(output.state(find), 20),
+        more=[
+            (printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in output.further(find)
+        ],
     )  # fmt: skip
-
-
-def _size(report: Report, size: int) -> str:
-    if report.about == "files":
-        return size_text(size)
-    if report.about == "structured":
-        return f"{size:,}"
-    return f"{size} %" if report.about == "topic" else f"{size / 1000:,.2f}"
-
-
-def _more(report: Report) -> list[list[Through]]:
-    """Return for each find the links by which it was found, but for the first one."""
-    if report.about != "importance":
-        return [[] for _ in report.files]
-    fetched = (page for page in report.ranking if page.is_fetched)
-    return [[each for each in page.through if each.page != page.page] for page in fetched]
 
 
 def _quoted(path: str) -> str:
@@ -281,7 +211,7 @@ def _quoted(path: str) -> str:
     return quote(path)
 
 
-def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through]]) -> Markup:
+def _data(output: Output) -> Markup:
     """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
 
     Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
@@ -300,20 +230,22 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
             known = shown[text] = number(printable(text, _LONGEST))
         return known
 
-    rows: list[list[Any]] = []
-    for file, where, others in zip(report.files, places, more, strict=True):
-        name = printable(file.name or file.url, _LONGEST)
-        folder, slash, end = web_link(file.url).rpartition("/")
-        folder_on_disk, separator, stored = file.path.rpartition("/")
+    columns, rows = output.columns, []
+    for find in output.finds:
+        name = printable(columns.name.read(find) or find.url, _LONGEST)
+        folder, slash, end = web_link(find.url).rpartition("/")
+        folder_on_disk, separator, stored = output.path(find).rpartition("/")
         rows.append([
-            name, number(folder + slash), 0 if end == name else end, file.size, number_shown(file.kind),
-            number_shown(where), number(web_link(file.page)),
-            number_shown(file.anchor), number_shown(file.state),
-            number(folder_on_disk + separator), 0 if stored == name else stored, int(bool(file.cut)),
-            *(each for other in others for each in (number(web_link(other.page)), number_shown(other.anchor))),
+            name, number(folder + slash), 0 if end == name else end, columns.measure.read(find),
+            number_shown(columns.kind.read(find)), number_shown(columns.place.read(find)), number(web_link(find.page)),
+            number_shown(find.anchor), number_shown(output.state(find)),
+            number(folder_on_disk + separator), 0 if stored == name else stored, int(output.is_cut(find)),
+            *(each for other in output.further(find) for each in (
+                number(web_link(other.page)), number_shown(other.anchor),
+            )),
         ])  # fmt: skip
     text = json.dumps(
-        {"about": report.about, "noun": report.listed, "texts": [*numbers], "rows": rows}, separators=(",", ":")
+        {"about": output.about, "noun": output.listed_noun, "texts": [*numbers], "rows": rows}, separators=(",", ":")
     )  # fmt: skip
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")

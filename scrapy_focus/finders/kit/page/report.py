@@ -11,41 +11,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_focus.finders.kit.page.policy_tables import read_tables
-from scrapy_focus.finders.kit.page.words import failure, number_of
-from scrapy_focus.finders.kit.records.entities import ENTITIES, host_sums, read_entities
-from scrapy_focus.finders.kit.records.entities import as_listed as as_entity
-from scrapy_focus.finders.kit.records.link_book import GRAPH
-from scrapy_focus.finders.kit.records.listed import read_list, read_skipped
+from scrapy_focus.finders.kit.page.words import failure
 from scrapy_focus.finders.kit.records.notes import Referrers, link_key, read_notes, read_referrers
-from scrapy_focus.finders.kit.records.pages import PAGES, as_listed, read_pages
-from scrapy_focus.finders.kit.records.ranking import as_listed as as_ranked
-from scrapy_focus.finders.kit.records.ranking import read_ranking
+from scrapy_focus.finders.kit.records.skipped import read_skipped
 from scrapy_focus.web.linkurls import link_url
 from scrapy_focus.web.url_parts import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from scrapy_focus.finders.kit.page.output import Output
     from scrapy_focus.finders.kit.page.policy_tables import Said
-    from scrapy_focus.finders.kit.records.entities import FoundEntity, HostSum
-    from scrapy_focus.finders.kit.records.listed import Listed, Skipped
+    from scrapy_focus.finders.kit.page.sums import Sums
     from scrapy_focus.finders.kit.records.notes import Answer, Notes
-    from scrapy_focus.finders.kit.records.pages import Page
-    from scrapy_focus.finders.kit.records.ranking import RankedPage
+    from scrapy_focus.finders.kit.records.skipped import Skipped
 
 _PAGES = 20  # that have a broken link, which are named
-About = Literal["files", "topic", "importance", "structured"]
-STATES = ("new", "changed", "same", "gone", "unseen")
-
-
-class Sum(NamedTuple):
-    """How many files of a kind, host or section there are."""
-
-    name: str
-    files: int
-    size: int  # bytes
-    states: dict[str, int]  # files in each state
 
 
 class Traffic(NamedTuple):
@@ -81,43 +63,30 @@ class Ignored(NamedTuple):
 class Report(NamedTuple):
     """All that a page shows."""
 
-    about: About  # what is looked for
-    files: list[Listed]  # what was found
-    pages: list[Page]  # that were fetched in a search for a topic, on it or not
+    output: Output  # what was found
+    sums: Sums  # of that
     skipped: list[Skipped]
     notes: Notes
-    kinds: list[Sum]
-    hosts: list[Sum]
-    sections: list[Sum]
     traffic: list[Traffic]
     reasons: list[tuple[str, int]]  # why links came to nothing, and how many
     broken: list[Broken]
     unread: list[tuple[str, str]]  # URLs at which the crawl was to begin, and why they could not be read
     ignored: list[Ignored]
-    ranking: list[RankedPage]  # all pages that are known, in a search for the most important ones
-    entities: list[FoundEntity]  # that were found in a search for structured data
-    read: list[HostSum]  # what came of each host, in such a search
     said: Said  # what the policy shows of itself
-    seen: list[tuple[str, int]]  # types of entities that were seen and not looked for, the most frequent first
+
+    @property
+    def files(self) -> Sequence[Any]:
+        """What was found."""
+        return self.output.finds
 
     @property
     def noun(self) -> Literal["file", "page"]:
         """What is found by following a link."""
-        return "file" if self.about == "files" else "page"
-
-    @property
-    def listed(self) -> Literal["file", "page", "entity"]:
-        """What is in the list: a page may describe several entities."""
-        return "entity" if self.about == "structured" else self.noun
-
-    @property
-    def states(self) -> dict[str, int]:
-        """How many files are in each state; empty where nobody knows."""
-        return _states(self.files)
+        return self.output.noun
 
 
-def report_of(folder: Path) -> Report:
-    """Read a folder; linear in its files and in the outcomes of its last crawl.
+def report_of(folder: Path, finder: type[Output]) -> Report:
+    """Read a folder; linear in its finds and in the outcomes of its last crawl.
 
     Raises
     ------
@@ -129,70 +98,20 @@ def report_of(folder: Path) -> Report:
         If the notes cannot be read.
     """
     skipped, notes = read_skipped(folder), read_notes(folder)
-    about = _about(folder, notes)
-    is_topic = about == "topic"
-    pages = read_pages(folder) if is_topic else []
-    ranking = read_ranking(folder) if about == "importance" else []
-    entities = read_entities(folder) if about == "structured" else []
-    if about == "importance":
-        files = [as_ranked(page) for page in ranking if page.is_fetched]
-    elif about == "structured":
-        files = [as_entity(entity) for entity in entities]
-    else:
-        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder, notes.crawl)
-    if about in ("topic", "structured"):
-        notes = _with_finds(notes, {file.url for file in files})
-    elif about == "files" and notes.crawl > 1:  # what an earlier crawl found is no find of this one
-        notes = _with_finds(notes, {file.url for file in files if file.state == "new"})
-    several = len({file.host for file in files}) > 1
-    broken = _broken(folder, notes)
+    output = finder(folder, notes)
+    if (found := output.counts_as_found(notes)) is not None:
+        notes = _with_finds(notes, found)
     return Report(
-        about=about, files=files, pages=pages, skipped=skipped, notes=notes,
-        kinds=_sums(files, lambda file: file.kind), hosts=_sums(files, lambda file: file.host),
-        sections=_sums(files, lambda file: (_host(file.page or file.url) if several else "") + file.section),
-        traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=broken,
-        unread=_unread(notes), ignored=_ignored(notes.state.get("parameters")),
-        ranking=ranking, entities=entities, read=host_sums(entities, notes.answers) if about == "structured" else [],
-        said=read_tables(folder),
-        seen=_seen(notes.state.get("seen"), {name for entity in entities for name in entity.types}),
+        output=output, sums=output.added_up(), skipped=skipped, notes=notes, traffic=_traffic(notes.answers),
+        reasons=_reasons(notes.answers, skipped), broken=_broken(folder, notes), unread=_unread(notes),
+        ignored=_ignored(notes.state.get("parameters")), said=read_tables(folder),
     )  # fmt: skip
-
-
-def _about(folder: Path, notes: Notes) -> About:
-    """Return what was looked for in a folder."""
-    spider = notes.runs[-1].get("spider") if notes.runs else ""
-    if spider == "structured" or (folder / ENTITIES).exists():
-        return "structured"
-    if spider == "important" or (folder / GRAPH).exists():
-        return "importance"
-    return "topic" if spider == "topic" or (folder / PAGES).exists() else "files"
 
 
 def _with_finds(notes: Notes, urls: set[str]) -> Notes:
     """Return notes in which those answers brought something whose pages are on a list."""
     found = [each._replace(files=float((each.moved_to or each.url) in urls)) for each in notes.answers]
     return replace(notes, answers=found)
-
-
-def _seen(noted: Any, found: set[str]) -> list[tuple[str, int]]:
-    """Return the types of entities that were seen, but for those of which some were found."""
-    seen = noted.items() if isinstance(noted, dict) else ()
-    counts = {str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found}
-    return Counter(counts).most_common()
-
-
-def _sums(files: Iterable[Listed], name_of: Callable[[Listed], str]) -> list[Sum]:
-    """Add files up by a name, the most first."""
-    by_name: dict[str, list[Listed]] = defaultdict(list)
-    for file in files:
-        by_name[name_of(file)].append(file)
-    sums = [Sum(name, len(alike), sum(file.size for file in alike), _states(alike)) for name, alike in by_name.items()]
-    return sorted(sums, key=lambda each: (-each.files, each.name))
-
-
-def _states(files: Iterable[Listed]) -> dict[str, int]:
-    counts = Counter(file.state for file in files)
-    return {state: counts[state] for state in STATES if counts[state]}
 
 
 def _traffic(answers: Iterable[Answer]) -> list[Traffic]:

@@ -2,142 +2,49 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import paid, words_paid
-from scrapy_focus.finders.kit.page.report import STATES
+from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
 from scrapy_focus.finders.kit.page.words import delay_text, number_of, size_text
-from scrapy_focus.finders.kit.records.entities import types_of
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_focus.finders.kit.page.paid import Paid
-    from scrapy_focus.finders.kit.page.report import Broken, Report, Sum, Traffic
-    from scrapy_focus.finders.kit.records.entities import HostSum
+    from scrapy_focus.finders.kit.page.report import Broken, Report, Traffic
 
-_ROWS = 40  # of a table of sums
 _BROKEN = 500  # links that are listed
 _PARAMETERS = 50  # that are listed
 _REASONS = 25  # why something was skipped, that are listed
 _LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # hosts that are named
-_PAID = 15  # kinds of links
 _SEEN = 30  # types that were not looked for, which are listed
-_NEXT = 50  # pages that were not fetched, which are listed
-_FRUITLESS = {
-    "files": "links of a kind that led to no file: to other pages, for the most part",
-    "topic": "links of a kind that led to no page on the topic",
-    "structured": "links of a kind that led to no page with entities",
-}
-_WORDS = {"topic": "pages on the topic", "structured": "pages with entities"}
-_LONGEST = 200  # characters of a name, text or address that are shown
+_PAID = 15  # kinds of links
 _STATUSES = 12  # that have a column
 _UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"}
 
 
-def sums_tables(report: Report) -> list[Table]:
-    """Return how many finds there are of each kind, on each host, and in each section."""
-    if report.about == "importance":
-        caption = "By section: how the address of the page begins, and which part of all importance is there"
-        tables = [
-            _sums_table(report, "hosts", "By host, and which part of all importance is there", "Host", report.hosts),
-            _sums_table(report, "sections", caption, "Section", report.sections),
-        ]
-    elif report.about == "topic":
-        tables = [
-            _sums_table(report, "hosts", "By host", "Host", report.hosts),
-            _sums_table(report, "kinds", "By language, as the pages declare it", "Language", report.kinds),
-        ]
-    elif report.about == "structured":
-        tables = [_types_table(report), _read_table(report)]
-    else:
-        caption = "By section: how the address of the page begins that led there"
-        tables = [
-            _sums_table(report, "kinds", "By type", "Type", report.kinds),
-            _sums_table(report, "hosts", "By host", "Host", report.hosts),
-            _sums_table(report, "sections", caption, "Section", report.sections),
-        ]
-    return [table for table in tables if table is not None]
-
-
-def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequence[Sum]) -> Table | None:
-    """Return a table of sums; ``None`` if it would say nothing."""
-    if not sums or (name == "hosts" and len(sums) == 1):
-        return None
-    states = [state for state in STATES if state in report.states] if set(report.states) - {"new"} else []
-    everything = max(1, sum(file.size for file in report.files))
-
-    def measure(files: int, size: int) -> str:
-        if report.about == "files":
-            return size_text(size)
-        if report.about == "topic":
-            return f"{size / max(1, files):.0f} %"
-        return f"{100 * size / everything:.1f} %"
-
-    def row(name: str, alike: Sequence[Sum]) -> Row:
-        files, size = sum(each.files for each in alike), sum(each.size for each in alike)
-        return Row(name, [
-            Cell(f"{files:,}"), Cell(measure(files, size)),
-            *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in states),
-        ])  # fmt: skip
-
-    rows = [row(printable(each.name, _LONGEST) or "(unknown)", [each]) for each in sums[:_ROWS]]
-    if rest := sums[_ROWS:]:
-        rows.append(row(counted(len(rest), "other"), rest))
-    heads = {"files": ["Files", "Size"], "topic": ["Pages", "Relevance"], "importance": ["Pages", "Importance"]}
-    return Table(name, caption, [head, *heads[report.about], *(state.capitalize() for state in states)], rows)
-
-
-def _types_table(report: Report) -> Table | None:
-    """Return how many entities of each type there are; one of several types counts for each."""
-    pages: dict[str, set[str]] = defaultdict(set)
-    hosts: dict[str, set[str]] = defaultdict(set)
-    for entity in report.entities:
-        for name in entity.types:
-            pages[name].add(entity.url)
-            hosts[name].add(entity.host)
-    counts = types_of(report.entities).most_common()
-    rows = [
-        Row(printable(name, _LONGEST), [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")])
-        for name, n in counts[:_ROWS]
-    ]
-    more = f" The first {_ROWS} of {len(counts):,} are shown." if len(counts) > _ROWS else ""
-    caption = f"By type; an entity of several types counts for each.{more}"
-    return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows) if rows else None
-
-
-def _read_table(report: Report) -> Table | None:
-    """Return of each host how many pages were read, how many of them had entities, and how many these were."""
-
-    def row(name: str, hosts: Sequence[HostSum]) -> Row:
-        sums = (sum(each.pages for each in hosts), sum(each.with_entities for each in hosts),
-                sum(each.entities for each in hosts))  # fmt: skip
-        return Row(name, [Cell(f"{n:,}") for n in sums])
-
-    rows = [row(printable(each.host, _LONGEST) or "(unknown)", [each]) for each in report.read[:_ROWS]]
-    if rest := report.read[_ROWS:]:
-        rows.append(row(counted(len(rest), "other"), rest))
-    heads = ["Host", "Pages read", "With entities", "Entities"]
-    return Table("hosts", "By host", heads, rows) if len(report.read) > 1 else None
-
-
 def seen_table(report: Report) -> Table | None:
     """Return the types of entities that were seen and not looked for; ``None`` if there were none."""
-    rows = [Row(printable(name, _LONGEST), [Cell(f"{n:,}")]) for name, n in report.seen[:_SEEN]]
-    more = f" The first {_SEEN} of {len(report.seen):,} are shown." if len(report.seen) > _SEEN else ""
+    noted, found = report.notes.state.get("seen"), report.output.types()
+    seen = noted.items() if isinstance(noted, dict) else ()
+    counts = Counter({str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found})
+    rows = [Row(printable(name, LONGEST), [Cell(f"{n:,}")]) for name, n in counts.most_common(_SEEN)]
+    more = f" The first {_SEEN} of {len(counts):,} are shown." if len(counts) > _SEEN else ""
     caption = f"Types of entities on the pages that were read, which were not looked for.{more}"
     return Table("seen", caption, ["Type", "Entities"], rows) if rows else None
 
 
 def paid_table(report: Report) -> Table | None:
     """Return which links paid; ``None`` without notes, and where nearly all do, as they lead to pages."""
-    kinds = [] if report.about == "importance" else paid(report.notes.answers)
-    rows = [_paid_row(each.words or _FRUITLESS[report.about], [each]) for each in kinds[:_PAID]]
+    fruitless = report.output.fruitless
+    kinds = paid(report.notes.answers) if fruitless else []
+    rows = [_paid_row(each.words or fruitless, [each]) for each in kinds[:_PAID]]
     if rest := kinds[_PAID:]:
         rows.append(_paid_row("all other links", rest))
     caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
@@ -146,11 +53,10 @@ def paid_table(report: Report) -> Table | None:
 
 def words_table(report: Report) -> Table | None:
     """Return which words in the texts of links led to pages of the kind that is looked for; ``None`` if none did."""
-    words = words_paid(report.notes.answers) if report.about in _WORDS else []
-    rows = [_paid_row(printable(each.words, _LONGEST), [each]) for each in words[:_PAID]]
-    caption = (
-        f"Words in the texts of links that led to {_WORDS.get(report.about)}, and what following such links brought."
-    )
+    led_to = report.output.led_to
+    words = words_paid(report.notes.answers) if led_to else []
+    rows = [_paid_row(printable(each.words, LONGEST), [each]) for each in words[:_PAID]]
+    caption = f"Words in the texts of links that led to {led_to}, and what following such links brought."
     return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
 
 
@@ -163,23 +69,6 @@ def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
 def _paid_heads(report: Report) -> list[str]:
     nouns = f"{report.noun.capitalize()}s"
     return [nouns, "Requests", f"{nouns} in 100 requests"]
-
-
-def waiting_table(report: Report) -> Table | None:
-    """Return the most important pages that were not fetched; ``None`` if there are none."""
-    waiting = [page for page in report.ranking if not page.is_fetched]
-    rows = [
-        Row(printable(page.url, _LONGEST), [
-            Cell(f"{page.rank:,}"), Cell(f"{page.importance:,.2f}"), Cell(f"{page.links:,}"),
-            Cell(printable(page.anchor, _LONGEST), "words"),
-            Cell(printable(page.page, _LONGEST), "words", web_link(page.page)),
-        ], web_link(page.url))
-        for page in waiting[:_NEXT]
-    ]  # fmt: skip
-    more = f" The first {_NEXT} of {len(waiting):,} are shown." if len(waiting) > _NEXT else ""
-    caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
-    heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
-    return Table("waiting", caption, heads, rows) if rows else None
 
 
 def skips_of(report: Report) -> list[str]:
@@ -205,8 +94,8 @@ def skips_of(report: Report) -> list[str]:
 def broken_table(report: Report) -> Table | None:
     """Return which links led nowhere; ``None`` if none did."""
     rows = [
-        Row(printable(each.url, _LONGEST), [
-            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor, _LONGEST), "words"),
+        Row(printable(each.url, LONGEST), [
+            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor, LONGEST), "words"),
         ], web_link(each.url))
         for each in report.broken[:_BROKEN]
     ]  # fmt: skip
@@ -217,7 +106,7 @@ def broken_table(report: Report) -> Table | None:
 
 def _pages_with(broken: Broken) -> Cell:
     """Return the pages that have a broken link: the first, and the others where they can be folded out."""
-    first, *others = [Lead(printable(page, _LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
+    first, *others = [Lead(printable(page, LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
     rest = f"and {counted(broken.more, 'further page')}" if broken.more else ""
     return Cell(
         first.text, "words", first.link, summary=f"and {counted(len(others) + broken.more, 'more page')}",
@@ -228,8 +117,8 @@ def _pages_with(broken: Broken) -> Cell:
 def ignored_table(report: Report) -> Table | None:
     """Return which parameters of URLs were ignored; ``None`` if none were."""
     rows = [
-        Row(printable(each.host, _LONGEST), [
-            Cell(printable(each.name, _LONGEST), "words"), Cell(f"{each.links:,}"),
+        Row(printable(each.host, LONGEST), [
+            Cell(printable(each.name, LONGEST), "words"), Cell(f"{each.links:,}"),
             Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known beforehand", "words"),
         ])
         for each in report.ignored[:_PARAMETERS]
@@ -255,8 +144,8 @@ def traffic_table(report: Report) -> Table | None:
         columns = [links, sum(each.requests for each in hosts), *named, *rest]
         return Row(name, [*(Cell(f"{n:,}") for n in columns), Cell(size_text(sum(each.size for each in hosts)))])
 
-    rows = [row(printable(each.host, _LONGEST), [each]) for each in report.traffic[:_ROWS]]
-    if rest := report.traffic[_ROWS:]:
+    rows = [row(printable(each.host, LONGEST), [each]) for each in report.traffic[:ROWS]]
+    if rest := report.traffic[ROWS:]:
         rows.append(row(counted(len(rest), "other"), rest))
     caption = (
         "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_focus.finders.kit.page.fresh import read_fresh
 from scrapy_focus.finders.kit.page.policy_tables import read_tables
 from scrapy_focus.finders.kit.page.words import number_of
+from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.records.hours import HOUR, read_hours
-from scrapy_focus.finders.kit.records.news import NEWS, NewsReader, newest
+from scrapy_focus.finders.kit.records.news import NewsReader, newest
 from scrapy_focus.finders.kit.records.notes import read_notes
 from scrapy_focus.web.url_parts import parts_of
 

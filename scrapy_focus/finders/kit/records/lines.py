@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.printable import brief, printable_json
 
 if TYPE_CHECKING:
@@ -34,6 +34,51 @@ def read_lines(path: Path, /, **kinds: type) -> Iterator[dict[str, Any]]:
                     yield _checked(_read(line, path, number), kinds, path, number)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; name another folder, or mend it") from error
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a list, each of which names a URL, but for a last one that is being written.
+
+    The list may come from somebody else, so no field of a line is checked but the URL: :func:`text_in` and
+    :func:`number_in` read the others.
+
+    Raises
+    ------
+    ConfigError
+        If another line is no such object.
+    StorageError
+        If the list cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    read = json.loads(line)
+                    if not isinstance(read, dict) or not isinstance(read.get("url"), str):
+                        raise ValueError("it names no URL")
+                except (ValueError, RecursionError) as error:
+                    if not line.endswith(b"\n"):
+                        return
+                    raise ConfigError(
+                        f"line {number} of {path} was not written by a crawl: {error}; remove that line"
+                    ) from error
+                yield read
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error}") from error
+
+
+def text_in(line: dict[str, Any], name: str) -> str:
+    """Return a text of a line, ``""`` if it has none of that name."""
+    value = line.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def number_in(line: dict[str, Any], name: str) -> int:
+    """Return a number of a line that is not negative, 0 if it has none of that name."""
+    value = line.get(name)
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
 
 
 def add_line(path: Path, line: dict[str, Any]) -> None:

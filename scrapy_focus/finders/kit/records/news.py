@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from scrapy_focus.core.printable import printable_logger
-from scrapy_focus.finders.kit.records.lines import add_line, cut_line
-from scrapy_focus.finders.kit.records.listed import number_in, text_in
+from scrapy_focus.finders.kit.records.folder_names import NEWS
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line, number_in, text_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-NEWS = "news.jsonl"
 
 By = Literal["page", "feed", "sitemap", "start"]
 State = Literal["new", "changed"]

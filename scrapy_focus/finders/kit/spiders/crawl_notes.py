@@ -19,7 +19,7 @@ from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
 from scrapy_focus.engine.structured import types_seen
-from scrapy_focus.finders.kit.page.folder import PAGE, write_report
+from scrapy_focus.finders.kit.page.folder import PAGE, write_page
 from scrapy_focus.finders.kit.page.words import within
 from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
 from scrapy_focus.finders.kit.spiders.watching import Writings, list_pages, list_tables
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.finders.kit.page.output import Output
     from scrapy_focus.finders.kit.records.crawls import Run
 
 logger = printable_logger(__name__)
@@ -57,6 +58,8 @@ class CrawlNotes:
         Of the crawl, before it begins.
     out
         The folder.
+    output
+        How the finder reads and shows it.
     run
         Which crawl of it this is.
     facts
@@ -69,11 +72,12 @@ class CrawlNotes:
     """
 
     def __init__(
-        self, crawler: Crawler, *, out: Path, run: Run, facts: Mapping[str, Any], left_out: set[str],
-        comes_back: bool = False,
+        self, crawler: Crawler, *, out: Path, output: type[Output], run: Run, facts: Mapping[str, Any],
+        left_out: set[str], comes_back: bool = False,
     ) -> None:  # fmt: skip
         self.crawler = crawler
         self.out = out
+        self.output = output
         self.run = run
         self.facts = facts
         self._left_out = left_out
@@ -202,7 +206,7 @@ class CrawlNotes:
 
     def _write_page(self) -> bool:
         try:
-            write_report(self.out)
+            write_page(self.out, self.output)
         except (OSError, FocusError) as error:
             if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # or it was said already
                 logger.error("The page of what was found cannot be written: %s", reason_of(error))

@@ -5,6 +5,9 @@ from typing import Any
 
 from scrapy_focus.finders.kit.records.news import By
 
+#: From which relevance on a page counts as one on the topic.
+RELEVANT = 0.5
+
 
 @dataclass
 class DataFile:

@@ -12,8 +12,8 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.printable import printable, printable_json
-from scrapy_focus.finders.kit.records.pages import RELEVANT
 from scrapy_focus.finders.kit.spiders.items import (
+    RELEVANT,
     DataFile,
     ImportantPage,
     NewsArticle,

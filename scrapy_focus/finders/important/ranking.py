@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_focus.finders.kit.records.link_book import read_links
-from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
-from scrapy_focus.finders.kit.records.pages import PAGES
+from scrapy_focus.finders.important.link_book import read_links
+from scrapy_focus.finders.kit.page.output import FoundThrough
+from scrapy_focus.finders.kit.records.folder_names import PAGES
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
 from scrapy_focus.learn.pagerank import solve
-from scrapy_focus.web.url_parts import parts_of, section_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 DAMPING = 0.9  # as in the paper, and as the policy has it
 _DIGITS = 9  # behind the point, beyond which values are equal: the order of sums decides on the rest
 _WAITING = 100_000  # pages that were not fetched, which are ranked
-
-
-class Through(NamedTuple):
-    """A link by which a page was found."""
-
-    page: str  # URL of the page on which it is
-    anchor: str  # its text
 
 
 class RankedPage(NamedTuple):
@@ -49,7 +42,7 @@ class RankedPage(NamedTuple):
     page: str  # URL of the page that led there
     anchor: str  # text of its link
     at: str  # ISO 8601
-    through: tuple[Through, ...]  # the first links by which it was found
+    through: tuple[FoundThrough, ...]  # the first links by which it was found
 
     @property
     def is_fetched(self) -> bool:
@@ -167,27 +160,19 @@ def read_ranking(folder: Path) -> list[RankedPage]:
         is_fetched, url = bool(graph.is_fetched[page]), graph.urls[page]
         n_waiting += not is_fetched
         if is_fetched or n_waiting <= _WAITING:
-            through = tuple(Through(graph.urls[other], text) for other, text in graph.through.get(page, {}).items())
+            through = tuple(
+                FoundThrough(graph.urls[other], text) for other, text in graph.through.get(page, {}).items()
+            )
             line = lines.get(url, {}) if is_fetched else {}
             found.append(_ranked(rank, float(ranks[page]), int(n_links[page]), is_fetched, url, line, through))
     return found
 
 
-def as_listed(page: RankedPage) -> Listed:
-    """Return a page as one of the list that is shown: its rank for a type, thousandths of importance for a size."""
-    host, _ = parts_of(page.url)
-    return Listed(
-        url=page.url, name=page.title, kind=f"{page.rank:,}", host=host, section=section_of(page.url),
-        size=round(1000 * page.importance), page=page.page, anchor=page.anchor, path="", state="", crawl=1, at=page.at,
-        mime="", sha256="",
-    )  # fmt: skip
-
-
 def _ranked(
     rank: int, worth: float, n_links: int, is_fetched: bool, url: str, line: dict[str, Any],
-    through: tuple[Through, ...],
+    through: tuple[FoundThrough, ...],
 ) -> RankedPage:  # fmt: skip
-    first = through[0] if through else Through("", "")
+    first = through[0] if through else FoundThrough("", "")
     return RankedPage(
         rank=rank, importance=round(worth, 6), links=n_links, fetched="yes" if is_fetched else "no", url=url,
         title=text_in(line, "title"), depth=number_in(line, "depth") if line else "",

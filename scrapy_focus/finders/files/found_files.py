@@ -1,27 +1,21 @@
-"""Reads the list of a folder, line by line of what crawls wrote there, for those who show it.
+"""Reads the list of files of a folder, line by line of what crawls wrote there, for those who show it.
 
 The folder may come from somebody else, and the list names files: nothing outside of the folder is ever named.
 """
 
 from __future__ import annotations
 
-import json
 import mimetypes
 import re
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.finders.kit.records.folder_names import FILES, MANIFEST
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
 from scrapy_focus.web.mime import FILE_TYPES, effective_mime, extension
 from scrapy_focus.web.url_parts import parts_of, section_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-MANIFEST = "manifest.jsonl"
-SKIPPED = "skipped.jsonl"
-FILES = "files"  # the folder of files in the folder of what was found
 _BY_MIME = {mime: name for name, mimes in reversed(FILE_TYPES.items()) for mime in mimes}
 _SURROGATE = re.compile("[\ud800-\udfff]")  # in a name that no file has
 _LONGEST_KIND = 40  # characters
@@ -45,15 +39,6 @@ class Listed(NamedTuple):
     mime: str
     sha256: str
     cut: str = ""  # "yes" if it is known not to be all of it
-
-
-class Skipped(NamedTuple):
-    """What may have been a file, and was not fetched to its end."""
-
-    url: str
-    reason: str
-    page: str
-    anchor: str
 
 
 def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
@@ -86,21 +71,6 @@ def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
     ]
 
 
-def read_skipped(folder: Path) -> list[Skipped]:
-    """Return what was skipped, each URL once.
-
-    Raises
-    ------
-    ConfigError, StorageError
-        As :func:`read_list`.
-    """
-    found = {}
-    for line in lines_of(folder / SKIPPED):
-        skipped = Skipped(*(text_in(line, name) for name in Skipped._fields))
-        found[skipped.url] = skipped
-    return [*found.values()]
-
-
 class _Places:
     """Tells where in the folder a file lies, as its list may name it from where a crawl was started."""
 
@@ -126,40 +96,6 @@ class _Places:
             return self.folder.joinpath(*parts).is_file()
         except (OSError, ValueError):
             return False
-
-
-def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a list, each of which names a URL, but for a last one that is being written."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    read = json.loads(line)
-                    if not isinstance(read, dict) or not isinstance(read.get("url"), str):
-                        raise ValueError("it names no URL")
-                except (ValueError, RecursionError) as error:
-                    if not line.endswith(b"\n"):
-                        return
-                    raise ConfigError(
-                        f"line {number} of {path} was not written by a crawl: {error}; remove that line"
-                    ) from error
-                yield read
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error}") from error
-
-
-def text_in(line: dict[str, Any], name: str) -> str:
-    """Return a text of a line, ``""`` if it has none of that name."""
-    value = line.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def number_in(line: dict[str, Any], name: str) -> int:
-    """Return a number of a line that is not negative, 0 if it has none of that name."""
-    value = line.get(name)
-    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
 
 
 def _kind(mime: str, url: str, path: str) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
+from scrapy_focus.finders.kit.records.folder_names import PAGES
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
+from scrapy_focus.finders.kit.spiders.items import RELEVANT
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-PAGES = "pages.jsonl"
-#: From which relevance on a page counts as one on the topic.
-RELEVANT = 0.5
 
 
 class Page(NamedTuple):
@@ -57,15 +55,6 @@ def read_pages(folder: Path) -> list[Page]:
             why=text_in(line, "why"), at=text_in(line, "fetched_at"),
         )  # fmt: skip
     return [*found.values()]
-
-
-def as_listed(page: Page) -> Listed:
-    """Return a page as one of the list that is shown: its language for a type, per cent of relevance for a size."""
-    return Listed(
-        url=page.url, name=page.title, kind=page.language.lower().partition("-")[0][:20] or "not said", host=page.host,
-        section=page.domain, size=round(100 * page.relevance), page=page.page, anchor=page.anchor, path="", state="",
-        crawl=1, at=page.at, mime="", sha256="",
-    )  # fmt: skip
 
 
 def _last_step(line: dict[str, Any]) -> dict[str, Any]:

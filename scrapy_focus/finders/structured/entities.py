@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.finders.kit.records.listed import Listed, lines_of, number_in, text_in
+from scrapy_focus.finders.kit.records.folder_names import ENTITIES
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
 from scrapy_focus.web.url_parts import domain_at, parts_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.finders.kit.records.notes import Answer
 
-ENTITIES = "entities.jsonl"
 _NAMES = ("name", "headline", "title", "alternateName", "legalName", "@value", "text", "caption", "description")
 _ADDRESSES = ("identifier", "@id", "url")
 _SHORT = 100  # characters of a value that stands for a name
@@ -127,15 +127,6 @@ def n_values(values: Any) -> int:
         else:
             n += 1
     return n
-
-
-def as_listed(entity: FoundEntity) -> Listed:
-    """Return an entity as one of the list that is shown: its types for a type, the number of its values for a size."""
-    return Listed(
-        url=entity.url, name=entity.name, kind=", ".join(entity.types) or "none", host=entity.host, section=entity.host,
-        size=entity.values, page=entity.page, anchor=entity.anchor, path="", state="", crawl=1, at=entity.at, mime="",
-        sha256="",
-    )  # fmt: skip
 
 
 def types_of(entities: Iterable[FoundEntity]) -> Counter[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.finders.kit.records.folder_names import GRAPH
 from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
 from scrapy_focus.frontiers.keys import KeyMap
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-GRAPH = ".focus/graph.jsonl"
 
 #: What became of a link: a page came, it leads to another URL, or nothing came that is a page.
 Came = Literal["page", "moved", "nothing"]

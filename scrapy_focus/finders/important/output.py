@@ -1,0 +1,103 @@
+"""What a search for important pages found, as its page and its table show it."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.shown_urls import web_link
+from scrapy_focus.finders.important.ranking import read_ranking
+from scrapy_focus.finders.kit.page.output import Column, Columns, Output
+from scrapy_focus.finders.kit.page.sums import LONGEST, sums_table
+from scrapy_focus.finders.kit.records.folder_names import GRAPH
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from scrapy_focus.finders.important.ranking import RankedPage
+    from scrapy_focus.finders.kit.page.output import FoundThrough
+    from scrapy_focus.finders.kit.page.sums import Sums
+    from scrapy_focus.finders.kit.records.notes import Notes
+
+_NEXT = 50  # pages that were not fetched, which are listed
+
+
+class ImportantOutput(Output):
+    """The pages that the links of a folder know; those that were fetched are finds."""
+
+    about = "importance"
+    spider = "important"
+    lists = (GRAPH,)
+    has_curve = False
+    has_kinds = False
+    has_several_links = True
+    table_name = "importance.csv"
+    table_columns = (
+        "rank", "importance", "links", "fetched", "url", "title", "depth", "status", "page", "anchor", "at",
+    )  # fmt: skip
+    columns = Columns(
+        name=Column("Page", lambda page: page.title),
+        kind=Column("Rank", lambda page: f"{page.rank:,}"),
+        measure=Column(
+            "Importance", lambda page: round(1000 * page.importance), lambda thousandths: f"{thousandths / 1000:,.2f}"
+        ),
+        place=Column("Linked from", lambda page: counted(page.links, "page")),
+    )
+
+    def __init__(self, folder: Path, notes: Notes) -> None:
+        self.ranking = read_ranking(folder)
+        self.finds = [page for page in self.ranking if page.is_fetched]
+
+    def counts_as_found(self, notes: Notes) -> set[str] | None:
+        return None
+
+    def summary(self, sums: Sums) -> str:
+        n_links = sum(page.links for page in self.ranking)
+        known = counted(len(self.ranking), "page")
+        return f"{counted(len(self.finds), 'page')} of {known} that it knows, by {counted(n_links, 'link')} to them."
+
+    def sums(self, sums: Sums) -> Iterable[Table | None]:
+        caption = "By section: how the address of the page begins, and which part of all importance is there"
+        everything = max(1, sums.size)
+        for name, said, head, added_up in (
+            ("hosts", "By host, and which part of all importance is there", "Host", sums.hosts),
+            ("sections", caption, "Section", sums.sections),
+        ):
+            yield sums_table(
+                name, said, [head, "Pages", "Importance"], added_up, states={},
+                measure=lambda pages, importance: f"{100 * importance / everything:.1f} %",
+            )  # fmt: skip
+
+    def facts(self) -> list[str]:
+        number = len(self.finds)
+        if not number or number == len(self.ranking):
+            return []
+        found = sum(page.is_fetched for page in self.ranking[:number])
+        return [
+            f"Of the {counted(number, 'page')} that are most important by all links that were seen, it fetched "
+            f"{found:,}. The others are listed below."
+        ]
+
+    def waiting(self) -> Table | None:
+        waiting = [page for page in self.ranking if not page.is_fetched]
+        rows = [
+            Row(printable(page.url, LONGEST), [
+                Cell(f"{page.rank:,}"), Cell(f"{page.importance:,.2f}"), Cell(f"{page.links:,}"),
+                Cell(printable(page.anchor, LONGEST), "words"),
+                Cell(printable(page.page, LONGEST), "words", web_link(page.page)),
+            ], web_link(page.url))
+            for page in waiting[:_NEXT]
+        ]  # fmt: skip
+        more = f" The first {_NEXT} of {len(waiting):,} are shown." if len(waiting) > _NEXT else ""
+        caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
+        heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
+        return Table("waiting", caption, heads, rows) if rows else None
+
+    def further(self, find: RankedPage) -> Sequence[FoundThrough]:
+        return [each for each in find.through if each.page != find.page]
+
+    def table_rows(self) -> Iterable[Sequence[Any]]:
+        return map(attrgetter(*self.table_columns), self.ranking)

@@ -1,0 +1,173 @@
+"""What a finder says of its output: how its list is read, what its columns are, and what its page shows besides.
+
+The page and the table for spreadsheets are the same for all finders. Each makes a subclass of :class:`Output` for what
+differs; a find stays what the finder reads, and its columns say how to read and show it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from scrapy_focus.finders.kit.page.frame import rendered
+from scrapy_focus.finders.kit.page.sums import Sums, states_of, sums_by
+from scrapy_focus.web.url_parts import parts_of, section_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from markupsafe import Markup
+
+    from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.kit.sheets.tables import Table
+
+
+class Column(NamedTuple):
+    """A column of the list of finds."""
+
+    head: str
+    read: Callable[[Any], Any]  # its value, from a find
+    show: Callable[[Any], str] = str  # the text of a value
+
+
+class Columns(NamedTuple):
+    """The columns of the list; state, and the links that led to a find, are the same for all finders."""
+
+    name: Column  # text; "": the URL stands for it
+    kind: Column  # text
+    measure: Column  # whole number, by which the page sorts
+    place: Column  # text
+
+
+class FoundThrough(NamedTuple):
+    """A link by which something was found."""
+
+    page: str  # URL of the page on which it is
+    anchor: str  # its text
+
+
+class Output(ABC):
+    """What is in a folder, as its page and its table show it.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    notes
+        Of its last crawl.
+    """
+
+    #: What the list is called in the style sheet and for the script of the page.
+    about: ClassVar[Literal["files", "topic", "importance", "structured"]]
+    #: The name of the spider that writes such a folder, and files that no other finder writes.
+    spider: ClassVar[str]
+    lists: ClassVar[tuple[str, ...]]
+    #: What is found by following a link, and what is in the list: a page may describe several entities.
+    noun: ClassVar[Literal["file", "page"]] = "page"
+    listed_noun: ClassVar[Literal["file", "page", "entity"]] = "page"
+    #: What is said behind a number of pages that were found.
+    quality: ClassVar[str] = ""
+    #: What links of a kind are called that led to no find; "" where the page does not say which links paid.
+    fruitless: ClassVar[str] = ""
+    #: What words in the texts of links lead to; "" where the page does not say which words did.
+    led_to: ClassVar[str] = ""
+    #: Whether the page has the curve of finds, and lets its reader choose one kind.
+    has_curve: ClassVar[bool] = True
+    has_kinds: ClassVar[bool] = True
+    #: Whether the list names several links that led to a find.
+    has_several_links: ClassVar[bool] = False
+    #: The table for spreadsheets, and its columns: attributes of its rows.
+    table_name: ClassVar[str]
+    table_columns: ClassVar[tuple[str, ...]]
+
+    columns: Columns
+    finds: Sequence[Any]  # each with ``url``, and ``page`` and ``anchor`` of the link that led there
+
+    @abstractmethod
+    def __init__(self, folder: Path, notes: Notes) -> None:
+        """Read the list, and set ``finds`` and ``columns``."""
+
+    def counts_as_found(self, notes: Notes) -> set[str] | None:
+        """Return the URLs that count as found by the last crawl; ``None``: its notes say."""
+        return {find.url for find in self.finds}
+
+    @abstractmethod
+    def summary(self, sums: Sums) -> str:
+        """Say how much is in the folder, in a line."""
+
+    @abstractmethod
+    def sums(self, sums: Sums) -> Iterable[Table | None]:
+        """Return how many finds there are of each kind, on each host and so on."""
+
+    @property
+    def introduction(self) -> Markup:
+        """What stands above the list: ``introduction.jinja`` in the folder of the finder."""
+        return rendered(type(self).__module__.rpartition(".")[0], "introduction.jinja", table=self.table_name)
+
+    def facts(self) -> list[str]:
+        """Return what else there is to say of the result, a sentence each."""
+        return []
+
+    def types(self) -> set[str]:
+        """Return the types of entities that were looked for and found."""
+        return set()
+
+    def waiting(self) -> Table | None:
+        """Return what to fetch next."""
+        return None
+
+    def host(self, find: Any) -> str:
+        """Return the host of a find, with its port."""
+        return parts_of(find.url)[0]
+
+    def section(self, find: Any) -> str:
+        """Return how the address of a find begins, behind the host."""
+        return section_of(find.url)
+
+    def state(self, find: Any) -> str:
+        """Return in which of its states a find is, ``""`` if nobody knows."""
+        return ""
+
+    def path(self, find: Any) -> str:
+        """Return where in the folder a find is stored, ``""`` if it is not."""
+        return ""
+
+    def is_cut(self, find: Any) -> bool:
+        """Return whether a find is known not to be all there is."""
+        return False
+
+    def further(self, find: Any) -> Sequence[FoundThrough]:
+        """Return further links by which it was found."""
+        return ()
+
+    def added_up(self) -> Sums:
+        """Return the finds by kind, host and section."""
+        measure, state = self.columns.measure.read, self.state
+        hosts = sums_by(self.finds, self.host, measure, state)
+        several = len(hosts) > 1
+        return Sums(
+            kinds=sums_by(self.finds, self.columns.kind.read, measure, state),
+            hosts=hosts,
+            sections=sums_by(
+                self.finds,
+                lambda find: (self.section_host(find) if several else "") + self.section(find),
+                measure,
+                state,
+            ),
+            size=sum(map(measure, self.finds)),
+            states=states_of(map(state, self.finds)),
+        )
+
+    def section_host(self, find: Any) -> str:
+        """Return the host of the page on which sections of several hosts are told apart."""
+        return parts_of(find.page or find.url)[0]
+
+    def table_rows(self) -> Iterable[Sequence[Any]]:
+        """Return the rows of the table for spreadsheets."""
+        return map(attrgetter(*self.table_columns), self.finds)
+
+    def further_columns(self) -> list[str]:
+        """Return columns of the table that depend on what was found."""
+        return []

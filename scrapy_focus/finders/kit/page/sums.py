@@ -1,0 +1,92 @@
+"""Adds finds up, by type, host or section."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+STATES = ("new", "changed", "same", "gone", "unseen")
+ROWS = 40  # of a table of sums
+LONGEST = 200  # characters of a name, text or address that are shown
+
+
+class Sum(NamedTuple):
+    """How many finds of a kind, host or section there are."""
+
+    name: str
+    files: int
+    size: int  # the sum of their measures: bytes of files, say
+    states: dict[str, int]  # finds in each state
+
+
+class Sums(NamedTuple):
+    """All finds, added up in several ways."""
+
+    kinds: list[Sum]
+    hosts: list[Sum]
+    sections: list[Sum]
+    size: int  # of all
+    states: dict[str, int]  # of all; empty where nobody knows
+
+
+def sums_by(
+    finds: Iterable[Any], name: Callable[[Any], str], measure: Callable[[Any], int], state: Callable[[Any], str]
+) -> list[Sum]:
+    """Add finds up by a name, the most first."""
+    by_name: dict[str, list[Any]] = defaultdict(list)
+    for find in finds:
+        by_name[name(find)].append(find)
+    sums = [
+        Sum(each, len(alike), sum(map(measure, alike)), states_of(map(state, alike))) for each, alike in by_name.items()
+    ]
+    return sorted(sums, key=lambda each: (-each.files, each.name))
+
+
+def states_of(states: Iterable[str]) -> dict[str, int]:
+    """Return how many finds are in each state."""
+    counts = Counter(states)
+    return {state: counts[state] for state in STATES if counts[state]}
+
+
+def sums_table(
+    name: str, caption: str, heads: Sequence[str], sums: Sequence[Sum], *, measure: Callable[[int, int], str],
+    states: Mapping[str, int],
+) -> Table | None:  # fmt: skip
+    """Return a table of sums; ``None`` if it would say nothing.
+
+    Parameters
+    ----------
+    name
+        Of the table, on its page; of ``hosts`` there must be several.
+    caption
+        What stands above it.
+    heads
+        Names of the columns for name, number and measure.
+    sums
+        A row each.
+    measure
+        Says what a number of finds and the sum of their measures come to.
+    states
+        Of all finds; each has a column, unless all finds are new.
+    """
+    if not sums or (name == "hosts" and len(sums) == 1):
+        return None
+    shown = [state for state in STATES if state in states] if set(states) - {"new"} else []
+
+    def row(name: str, alike: Sequence[Sum]) -> Row:
+        files, size = sum(each.files for each in alike), sum(each.size for each in alike)
+        return Row(name, [
+            Cell(f"{files:,}"), Cell(measure(files, size)),
+            *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in shown),
+        ])  # fmt: skip
+
+    rows = [row(printable(each.name, LONGEST) or "(unknown)", [each]) for each in sums[:ROWS]]
+    if rest := sums[ROWS:]:
+        rows.append(row(counted(len(rest), "other"), rest))
+    return Table(name, caption, [*heads, *(state.capitalize() for state in shown)], rows)

@@ -1,0 +1,87 @@
+"""Finds out which finder wrote a folder, and writes its page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.core.printable import reason_of
+from scrapy_focus.finders.files.output import FilesOutput
+from scrapy_focus.finders.important.output import ImportantOutput
+from scrapy_focus.finders.kit.page.folder import write_news, write_page
+from scrapy_focus.finders.kit.page.report import report_of as read_report
+from scrapy_focus.finders.kit.page.watched import Gathering
+from scrapy_focus.finders.kit.records.folder_names import MANIFEST, NEWS, PAGES, SKIPPED
+from scrapy_focus.finders.kit.records.notes import NOTES, read_notes
+from scrapy_focus.finders.structured.output import StructuredOutput
+from scrapy_focus.finders.topic.output import TopicOutput
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_focus.finders.kit.page.output import Output
+    from scrapy_focus.finders.kit.page.report import Report
+
+#: In the order in which their lists tell: a search for important pages has a list of pages, too.
+OUTPUTS: tuple[type[Output], ...] = (StructuredOutput, ImportantOutput, TopicOutput)
+
+
+def output_of(folder: Path) -> type[Output]:
+    """Return what reads a folder: that of the spider that wrote there last, or of the lists in it.
+
+    Raises
+    ------
+    OSError
+        If the notes in the folder cannot be read.
+    """
+    runs = read_notes(folder).runs
+    spider = runs[-1].get("spider") if runs else ""
+    for output in OUTPUTS:
+        if spider == output.spider or any((folder / name).exists() for name in output.lists):
+            return output
+    return FilesOutput
+
+
+def report_of(folder: Path) -> Report:
+    """Return all that the page of a folder shows.
+
+    Raises
+    ------
+    ConfigError
+        If its list is damaged.
+    StorageError
+        If it cannot be read.
+    OSError
+        If the notes cannot be read.
+    """
+    return read_report(folder, output_of(folder))
+
+
+def write_report(folder: Path) -> Path:
+    """Write ``index.html`` and a table from what is in a folder now, and return the page.
+
+    The table is ``files.csv``, ``pages.csv``, ``importance.csv`` or ``hosts.csv``; of a watched site there is a feed,
+    ``feed.xml``.
+
+    Raises
+    ------
+    ConfigError
+        If no crawl has written to the folder, or its list is damaged.
+    StorageError
+        If it cannot be read, or the page cannot be written.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored what it found")
+    if (folder / NEWS).exists():
+        return write_news(folder, Gathering(folder))
+    lists = [MANIFEST, SKIPPED, str(NOTES), *(name for output in OUTPUTS for name in output.lists)]
+    if not any((folder / name).exists() for name in lists):
+        raise ConfigError(
+            f"no crawl has stored anything in {folder}: it has no {MANIFEST}, {PAGES}, {NEWS} or {NOTES}; name the "
+            "folder of a crawl"
+        )
+    try:
+        output = output_of(folder)
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be read: {reason_of(error)}") from error
+    return write_page(folder, output)

@@ -1,0 +1,110 @@
+"""What a search for structured data found, as its page and its table show it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.finders.kit.page.output import Column, Columns, Output
+from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
+from scrapy_focus.finders.kit.records.folder_names import ENTITIES
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.finders.structured.entities import host_sums, read_entities, types_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from scrapy_focus.finders.kit.page.sums import Sums
+    from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.structured.entities import FoundEntity, HostSum
+
+_TYPES = 50  # of entities that have a column
+
+
+class StructuredOutput(Output):
+    """The entities of a folder."""
+
+    about = "structured"
+    spider = "structured"
+    lists = (ENTITIES,)
+    listed_noun = "entity"
+    quality = " with entities"
+    fruitless = "links of a kind that led to no page with entities"
+    led_to = "pages with entities"
+    table_name = "hosts.csv"
+    table_columns = ("host", "domain", "pages", "with_entities", "entities")
+    columns = Columns(
+        name=Column("Entity", lambda entity: entity.name),
+        kind=Column("Type", lambda entity: ", ".join(entity.types) or "none"),
+        measure=Column("Values", lambda entity: entity.values, lambda number: f"{number:,}"),
+        place=Column("Host", lambda entity: entity.host),
+    )
+
+    def __init__(self, folder: Path, notes: Notes) -> None:
+        self.finds = read_entities(folder)
+        self.hosts = host_sums(self.finds, notes.answers)
+
+    def summary(self, sums: Sums) -> str:
+        pages = sum(host.pages for host in self.hosts)
+        found = sum(host.with_entities for host in self.hosts)
+        there = f"{counted(pages, 'page')} {'was' if pages == 1 else 'were'} read"
+        on = f", on {counted(len(sums.hosts), 'host')}" if self.finds else ""
+        what = f"{counted(len(self.finds), 'entity')} of what is looked for"
+        return f"{there}; {found:,} of them {'has' if found == 1 else 'have'} {what}{on}."
+
+    def sums(self, sums: Sums) -> Iterable[Table | None]:
+        return [self._by_type(), self._by_host()]
+
+    def _by_type(self) -> Table | None:
+        """Return how many entities of each type there are; one of several types counts for each."""
+        pages: dict[str, set[str]] = defaultdict(set)
+        hosts: dict[str, set[str]] = defaultdict(set)
+        for entity in self.finds:
+            for name in entity.types:
+                pages[name].add(entity.url)
+                hosts[name].add(entity.host)
+        counts = types_of(self.finds).most_common()
+        rows = [
+            Row(
+                printable(name, LONGEST),
+                [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")],
+            )
+            for name, n in counts[:ROWS]
+        ]
+        more = f" The first {ROWS} of {len(counts):,} are shown." if len(counts) > ROWS else ""
+        caption = f"By type; an entity of several types counts for each.{more}"
+        return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows) if rows else None
+
+    def _by_host(self) -> Table | None:
+        """Return of each host how many pages were read, how many of them had entities, and how many these were."""
+
+        def row(name: str, hosts: Sequence[HostSum]) -> Row:
+            sums = (
+                sum(each.pages for each in hosts),
+                sum(each.with_entities for each in hosts),
+                sum(each.entities for each in hosts),
+            )
+            return Row(name, [Cell(f"{n:,}") for n in sums])
+
+        rows = [row(printable(each.host, LONGEST) or "(unknown)", [each]) for each in self.hosts[:ROWS]]
+        if rest := self.hosts[ROWS:]:
+            rows.append(row(counted(len(rest), "other"), rest))
+        heads = ["Host", "Pages read", "With entities", "Entities"]
+        return Table("hosts", "By host", heads, rows) if len(self.hosts) > 1 else None
+
+    def types(self) -> set[str]:
+        return {name for entity in self.finds for name in entity.types}
+
+    def host(self, find: FoundEntity) -> str:
+        return find.host
+
+    def further_columns(self) -> list[str]:
+        return [name for name, _ in types_of(self.finds).most_common(_TYPES)]
+
+    def table_rows(self) -> Iterable[Sequence[Any]]:
+        types, cells_of = self.further_columns(), attrgetter(*self.table_columns)
+        for host in self.hosts:
+            yield (*cells_of(host), *(host.types.get(name, 0) for name in types))
