@@ -38,6 +38,7 @@ ABOVE = [
     "finders/kit/arguments/*.py",
     "finders/kit/commands/*.py",
     "finders/kit/spiders/*.py",
+    "finders/news/watch_notes.py",
     "lab/commands/*.py",
     "lab/spiders/*.py",
 ]

@@ -8,11 +8,12 @@ from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.printable import reason_of
 from scrapy_focus.finders.files.output import FilesOutput
 from scrapy_focus.finders.important.output import ImportantOutput
-from scrapy_focus.finders.kit.page.folder import write_news, write_page
+from scrapy_focus.finders.kit.page.folder import write_page
 from scrapy_focus.finders.kit.page.report import report_of as read_report
-from scrapy_focus.finders.kit.page.watched import Gathering
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST, NEWS, PAGES, SKIPPED
 from scrapy_focus.finders.kit.records.notes import NOTES, read_notes
+from scrapy_focus.finders.news.output import write_news
+from scrapy_focus.finders.news.watched import Gathering
 from scrapy_focus.finders.structured.output import StructuredOutput
 from scrapy_focus.finders.topic.output import TopicOutput
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-FOLDERS = ("*.py", "engine/**/*.py", "finders/kit/spiders/watching.py")
+FOLDERS = ("*.py", "engine/**/*.py", "finders/news/watch_notes.py")
 SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
 SOURCES += [PACKAGE / "core/late.py", PACKAGE / "cluster/worker.py", PACKAGE / "cluster/leader.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/

@@ -14,7 +14,7 @@ from scrapy_focus.core.contract import tables_in
 from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.finders.kit.page.policy_tables import TABLES, Said, read_tables, write_tables
-from scrapy_focus.finders.kit.records.news import NewsList
+from scrapy_focus.finders.news.news_list import NewsList
 from scrapy_focus.finders.outputs import write_report
 from tests.found.foundfolders import EVIL, line, make
 from tests.pages import Reader

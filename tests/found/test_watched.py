@@ -11,12 +11,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_focus.core.policy import WatchedPage
-from scrapy_focus.finders.kit.page.atom import atom
 from scrapy_focus.finders.kit.page.fresh import read_fresh, write_fresh
-from scrapy_focus.finders.kit.page.watched import NEWEST, Gathering, delays_of, per_day
-from scrapy_focus.finders.kit.records.hours import HOUR, HourBook, read_hours
-from scrapy_focus.finders.kit.records.news import Article, NewsList, NewsReader, newest, time_text
 from scrapy_focus.finders.kit.records.notes import NoteBook
+from scrapy_focus.finders.kit.records.times import time_text
+from scrapy_focus.finders.news.atom import atom
+from scrapy_focus.finders.news.hours import HOUR, HourBook, read_hours
+from scrapy_focus.finders.news.news_list import Article, NewsList, NewsReader, newest
+from scrapy_focus.finders.news.watched import NEWEST, Gathering, delays_of, per_day
 from scrapy_focus.finders.outputs import write_report
 from tests.found.foundfolders import EVIL
 from tests.pages import Reader

@@ -12,7 +12,7 @@ from mocksite import MockSite
 from scrapy_focus import PolicyTable
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.page.policy_tables import Said, write_tables
-from scrapy_focus.finders.kit.spiders import watching
+from scrapy_focus.finders.kit.spiders import writings
 from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.finders.outputs import write_report
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -109,9 +109,9 @@ def test_tables_are_written_while_a_crawl_runs(
         rows.append(len(said.tables[0].rows))
         write_tables(out, said)
 
-    monkeypatch.setattr(watching, "write_tables", write)
-    monkeypatch.setattr(watching, "_FIRST", 0.0)
-    monkeypatch.setattr(watching, "_COST", 0.0)
+    monkeypatch.setattr(writings, "write_tables", write)
+    monkeypatch.setattr(writings, "_FIRST", 0.0)
+    monkeypatch.setattr(writings, "_COST", 0.0)
     run(site, tmp_path, spider, Showing, **arguments)
     assert rows[0] == 0
     assert rows[-1] == 3

@@ -24,9 +24,8 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.finders.files.spider import DatasetsSpider
-from scrapy_focus.finders.kit.records.news import time_of, time_text
-from scrapy_focus.finders.kit.spiders import watching
-from scrapy_focus.finders.kit.spiders.watching import Writings
+from scrapy_focus.finders.kit.records.times import time_of, time_text
+from scrapy_focus.finders.kit.spiders.writings import Writings
 from scrapy_focus.finders.news.arguments import NewsArguments
 from scrapy_focus.finders.news.spider import NewsSpider
 from scrapy_focus.jobs.doctor.status import read_status
@@ -383,8 +382,8 @@ def test_what_came_is_written_after_a_while(monkeypatch: pytest.MonkeyPatch) -> 
         planned.append((seconds, call))
         return SimpleNamespace(cancel=planned.clear)
 
-    monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(watching, "call_later", later)
+    monkeypatch.setattr(f"{Writings.__module__}.monotonic", lambda: clock[0])
+    monkeypatch.setattr(f"{Writings.__module__}.call_later", later)
 
     def write(*args: Any) -> None:
         written.append((clock[0], *args))

@@ -15,15 +15,16 @@ from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
-from scrapy_focus.finders.kit.records.news import Article, NewsList, time_text
+from scrapy_focus.finders.kit.records.times import time_text
 from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.finders.kit.spiders.items import NewsArticle
 from scrapy_focus.finders.kit.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing, listing_in
 from scrapy_focus.finders.kit.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
-from scrapy_focus.finders.kit.spiders.watching import WatchNotes
 from scrapy_focus.finders.news.arguments import NewsArguments
+from scrapy_focus.finders.news.news_list import Article, NewsList
+from scrapy_focus.finders.news.watch_notes import WatchNotes
 from scrapy_focus.web.digest import text_digest
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_focus.finders.kit.records.news import By
+    from scrapy_focus.finders.kit.spiders.items import By
 
 _TITLE = 300  # characters of a title
 

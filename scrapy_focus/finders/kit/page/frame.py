@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 _PACKAGE = "scrapy_focus.finders.kit.page"
 
 
-@lru_cache(maxsize=1)
-def made_environment() -> Environment:
-    """Return where the templates are, with the filters that they use."""
-    made = environment(_PACKAGE)
+@lru_cache(maxsize=8)
+def made_environment(package: str = _PACKAGE) -> Environment:
+    """Return where the templates of a package are, with the filters that they use."""
+    made = environment(package)
     made.filters |= {"counted": counted, "plural": plural, "printable": printable}
     return made
 
 
 def rendered(package: str, name: str, **values: object) -> Markup:
     """Return a template of another package as it stands in a page."""
-    return Markup(environment(package).get_template(name).render(**values))  # noqa: S704 (it escapes its values)
+    return Markup(made_environment(package).get_template(name).render(**values))  # noqa: S704 (it escapes its values)
 
 
 def source(*names: str) -> Markup:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.policy import WatchedPage
 from scrapy_focus.finders.kit.page.table import harmless
-from scrapy_focus.finders.kit.records.news import time_of, time_text
+from scrapy_focus.finders.kit.records.times import time_of, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

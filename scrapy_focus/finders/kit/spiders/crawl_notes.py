@@ -22,7 +22,7 @@ from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.finders.kit.page.folder import PAGE, write_page
 from scrapy_focus.finders.kit.page.words import within
 from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
-from scrapy_focus.finders.kit.spiders.watching import Writings, list_pages, list_tables
+from scrapy_focus.finders.kit.spiders.writings import Writings, list_pages, list_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,9 +1,10 @@
 """What the spiders of this package yield."""
 
 from dataclasses import InitVar, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from scrapy_focus.finders.kit.records.news import By
+#: On what the link to an article was found.
+By = Literal["page", "feed", "sitemap", "start"]
 
 #: From which relevance on a page counts as one on the topic.
 RELEVANT = 0.5

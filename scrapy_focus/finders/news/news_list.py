@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
@@ -12,15 +11,17 @@ from uuid import NAMESPACE_URL, uuid5
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.records.lines import add_line, cut_line, number_in, text_in
+from scrapy_focus.finders.kit.records.times import time_of, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from scrapy_focus.finders.kit.spiders.items import By
+
 logger = printable_logger(__name__)
 
 
-By = Literal["page", "feed", "sitemap", "start"]
 State = Literal["new", "changed"]
 
 _MOST = 200_000  # articles that are remembered
@@ -178,32 +179,6 @@ def newest(articles: Iterator[Article], most: int) -> list[Article]:
         if len(found) < most:
             found.setdefault(article.url, article)
     return [*found.values()]
-
-
-def time_text(at: float | None) -> str:
-    """Return a time as lists have it, ``""`` for none.
-
-    Examples
-    --------
-    >>> time_text(0.0)
-    '1970-01-01T00:00:00+00:00'
-    """
-    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def time_of(text: str) -> float | None:
-    """Return what such a text means, in seconds since the epoch; ``None`` where it is none.
-
-    Examples
-    --------
-    >>> time_of("1970-01-01T01:00:00+01:00"), time_of("soon")
-    (0.0, None)
-    """
-    try:
-        said = datetime.fromisoformat(text)
-        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _line(article: Article) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from scrapy_focus.finders.kit.page.fresh import read_fresh
 from scrapy_focus.finders.kit.page.policy_tables import read_tables
 from scrapy_focus.finders.kit.page.words import number_of
 from scrapy_focus.finders.kit.records.folder_names import NEWS
-from scrapy_focus.finders.kit.records.hours import HOUR, read_hours
-from scrapy_focus.finders.kit.records.news import NewsReader, newest
 from scrapy_focus.finders.kit.records.notes import read_notes
+from scrapy_focus.finders.news.hours import HOUR, read_hours
+from scrapy_focus.finders.news.news_list import NewsReader, newest
 from scrapy_focus.web.url_parts import parts_of
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.policy import WatchedPage
     from scrapy_focus.finders.kit.page.policy_tables import Said
-    from scrapy_focus.finders.kit.records.hours import Hour
-    from scrapy_focus.finders.kit.records.news import Article
     from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.news.hours import Hour
+    from scrapy_focus.finders.news.news_list import Article
 
 NEWEST = 100  # articles that are named
 _KEPT = 1000  # lines of which the newest articles are

@@ -9,13 +9,13 @@ from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as ET
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.finders.kit.records.news import time_text
+from scrapy_focus.finders.kit.records.times import time_text
 from scrapy_focus.web.url_parts import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.finders.kit.records.news import Article
+    from scrapy_focus.finders.news.news_list import Article
 
 FEED = "feed.xml"
 

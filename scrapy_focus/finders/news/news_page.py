@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.shown_urls import bare, web_link
-from scrapy_focus.finders.kit.page.atom import FEED
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
 from scrapy_focus.finders.kit.page.fresh import FRESH
 from scrapy_focus.finders.kit.page.policy_tables import on_page
-from scrapy_focus.finders.kit.page.watched import longest_gap, number_in_state, per_day
 from scrapy_focus.finders.kit.page.words import delay_text, ending, size_text, span
 from scrapy_focus.finders.kit.records.folder_names import NEWS
-from scrapy_focus.finders.kit.records.hours import HOUR
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.finders.news.atom import FEED
+from scrapy_focus.finders.news.hours import HOUR
+from scrapy_focus.finders.news.watched import longest_gap, number_in_state, per_day
 from scrapy_focus.web.url_parts import parts_of
 
 if TYPE_CHECKING:
-    from scrapy_focus.finders.kit.page.watched import Watched
-    from scrapy_focus.finders.kit.records.news import Article
+    from scrapy_focus.finders.news.news_list import Article
+    from scrapy_focus.finders.news.watched import Watched
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins of a drawing
 _HOURS = 168  # that are drawn
@@ -77,7 +77,7 @@ class Shown(NamedTuple):
 def news_page(watched: Watched, made: float) -> bytes:
     """Return the page; ``made``: in seconds since the epoch."""
     style = source("sheets/style.css", "page.css")
-    text = made_environment().get_template("newspage.html.jinja").render(
+    text = made_environment(__package__).get_template("newspage.html.jinja").render(
         title=_title(watched), style=style, policy=policy_of(style), summary=_summary(watched),
         made=datetime.fromtimestamp(made, UTC), results=_results(watched),
         shown=[_shown(each) for each in watched.articles[:_SHOWN]],

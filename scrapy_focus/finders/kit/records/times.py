@@ -1,0 +1,31 @@
+"""Times as files hold them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def time_text(at: float | None) -> str:
+    """Return a time as lists have it, ``""`` for none.
+
+    Examples
+    --------
+    >>> time_text(0.0)
+    '1970-01-01T00:00:00+00:00'
+    """
+    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def time_of(text: str) -> float | None:
+    """Return what such a text means, in seconds since the epoch; ``None`` where it is none.
+
+    Examples
+    --------
+    >>> time_of("1970-01-01T01:00:00+01:00"), time_of("soon")
+    (0.0, None)
+    """
+    try:
+        said = datetime.fromisoformat(text)
+        return (said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,42 @@
+"""What a watch writes for people to open: a page and a feed."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.printable import reason_of
+from scrapy_focus.finders.kit.page.folder import PAGE
+from scrapy_focus.finders.news.atom import FEED, atom
+from scrapy_focus.finders.news.news_page import news_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_focus.finders.news.watched import Gathering
+
+
+def write_news(folder: Path, gathering: Gathering) -> Path:
+    """Write ``index.html`` and ``feed.xml`` from what is new on a watched site, and return the page.
+
+    Each is whole after a kill at any instant: the old one or the new one.
+
+    Raises
+    ------
+    StorageError
+        If the folder cannot be read, or they cannot be written.
+    """
+    try:
+        watched = gathering.read()
+        made, roots = time.time(), watched.notes.runs[-1].get("roots") if watched.notes.runs else None
+        urls = [str(url) for url in roots] if isinstance(roots, list) else []
+        write_atomically(folder / FEED, atom(watched.articles, roots=urls, made=made))
+        write_atomically(folder / PAGE, news_page(watched, made))
+    except OSError as error:
+        raise StorageError(
+            f"the page of {folder} cannot be written: {reason_of(error)}; make room or choose another folder, and use "
+            "scrapy focus-report"
+        ) from error
+    return folder / PAGE
