@@ -29,13 +29,13 @@ def test_a_spider_documents_what_it_takes(command: type[FindCommand]) -> None:
     """Its docstring has a section for each argument that is declared, and for no other."""
     text = inspect.getdoc(command().spider()) or ""
     section = text.partition("Arguments\n---------\n")[2].partition("\n\nNotes\n")[0]
-    assert sorted(re.findall(r"^(\w+)$", section, re.M)) == sorted(command.arguments_of_spider.declared())
+    assert sorted(re.findall(r"^(\w+)$", section, re.M)) == sorted(command().takes().declared())
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) -> None:
     """What options give by default is what the spider takes by default."""
-    parser, declared, made = argparse.ArgumentParser(), command.arguments_of_spider.declared(), command()
+    parser, declared, made = argparse.ArgumentParser(), command().takes().declared(), command()
     made.settings = Settings()
     made.add_options(parser)
     opts = parser.parse_args([])
@@ -62,7 +62,7 @@ def test_both_say_the_same_in_their_own_words(
     command: type[FindCommand], given: dict[str, str], of_spider: str, of_command: str
 ) -> None:
     """A spider names arguments, a command its options; nothing else differs."""
-    arguments, said = command.arguments_of_spider, []
+    arguments, said = command().takes(), []
     sound = {"root": "https://example.org/", "seeds": "https://example.org/", "keywords": "bees"}
     every = {name: text for name, text in sound.items() if name in arguments.declared()} | given
     for names in (None, arguments.option_names()):
@@ -76,7 +76,7 @@ def test_both_say_the_same_in_their_own_words(
 
 def test_an_argument_is_named_as_its_user_knows_it() -> None:
     """By its name for a spider, by its option for a command; URLs of a command have no option."""
-    names = WatchCommand.arguments_of_spider.option_names()
+    names = WatchCommand().takes().option_names()
     assert [str(Called("duration")), str(Called("duration", names)), str(Called("root", names))] == [
         "duration", "--for", "URL",
     ]  # fmt: skip

@@ -9,7 +9,6 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.stop import CostLimit
-from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.settings import BaseSettings
+
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 #: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
 #: measured on recorded sites, the lowest that lost next to nothing on each of them.
@@ -43,7 +44,6 @@ class FilesCommand(FindCommand):
         "end, too."
     )
     folder = "found"
-    arguments_of_spider = FilesArguments
     list_name = MANIFEST
     _has_learned = False  # whether an earlier crawl of the folder says what files cost
 
@@ -59,6 +59,11 @@ class FilesCommand(FindCommand):
             "--again", action="store_true",
             help="begin the next crawl with the folder, where the last one could resume",
         )  # fmt: skip
+
+    def takes(self) -> type[FinderArguments]:
+        from scrapy_focus.finders.files.arguments import FilesArguments
+
+        return FilesArguments
 
     def spider(self) -> type[Spider]:
         from scrapy_focus.finders.files.spider import DatasetsSpider

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.kit.commands.finding import FindCommand
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 
 if TYPE_CHECKING:
     from scrapy import Spider
+
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 
 class ImportantCommand(FindCommand):
@@ -25,8 +26,12 @@ class ImportantCommand(FindCommand):
         "and with a larger --budget after its end, too."
     )
     folder = "important"
-    arguments_of_spider = ImportantArguments
     list_name = PAGES
+
+    def takes(self) -> type[FinderArguments]:
+        from scrapy_focus.finders.important.arguments import ImportantArguments
+
+        return ImportantArguments
 
     def spider(self) -> type[Spider]:
         from scrapy_focus.finders.important.spider import ImportantSpider

@@ -8,7 +8,6 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.commands.finding import FindCommand
 from scrapy_focus.finders.kit.records.folder_names import NEWS
-from scrapy_focus.finders.news.arguments import NewsArguments
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +33,6 @@ class WatchCommand(FindCommand):
         "there."
     )
     folder = "watched"
-    arguments_of_spider = NewsArguments
     list_name = NEWS
     results = "news of another watch"
     noun = "watch"
@@ -50,6 +48,11 @@ class WatchCommand(FindCommand):
         if args and not opts.rate:
             raise UsageError("how many requests may it send? Give a rate, such as --rate 2000/day or --rate 50/hour")
         return super().read(args, opts)
+
+    def takes(self) -> type[FinderArguments]:
+        from scrapy_focus.finders.news.arguments import NewsArguments
+
+        return NewsArguments
 
     def spider(self) -> type[Spider]:
         from scrapy_focus.finders.news.spider import NewsSpider

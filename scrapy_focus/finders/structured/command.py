@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_focus.finders.kit.commands.finding import FindCommand
-from scrapy_focus.finders.structured.arguments import StructuredArguments
+from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 
 if TYPE_CHECKING:
     from scrapy import Spider
+
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 
 class StructuredCommand(FindCommand):
@@ -25,12 +27,16 @@ class StructuredCommand(FindCommand):
         "with Ctrl-C; the same command resumes there, and with a larger --budget after its end, too."
     )
     folder = "entities"
-    arguments_of_spider = StructuredArguments
     starts = "seeds"
-    list_name = StructuredArguments.list_name
+    list_name = ENTITIES
     asks_for_urls = "where to start? Give some pages"
     example = "https://example.org/ ..."
     prints = "the entities that are found, as JSON"
+
+    def takes(self) -> type[FinderArguments]:
+        from scrapy_focus.finders.structured.arguments import StructuredArguments
+
+        return StructuredArguments
 
     def spider(self) -> type[Spider]:
         from scrapy_focus.finders.structured.spider import StructuredSpider

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_focus.finders.kit.commands.finding import FindCommand
-from scrapy_focus.finders.topic.arguments import TopicArguments
+from scrapy_focus.finders.kit.records.folder_names import PAGES
 
 if TYPE_CHECKING:
     from scrapy import Spider
+
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 
 class TopicCommand(FindCommand):
@@ -24,11 +26,15 @@ class TopicCommand(FindCommand):
         "Stop it with Ctrl-C; the same command resumes there."
     )
     folder = "pages"
-    arguments_of_spider = TopicArguments
     starts = "seeds"
-    list_name = TopicArguments.list_name
+    list_name = PAGES
     asks_for_urls = "where to start? Give pages on the topic"
     example = "https://example.org/ ..."
+
+    def takes(self) -> type[FinderArguments]:
+        from scrapy_focus.finders.topic.arguments import TopicArguments
+
+        return TopicArguments
 
     def spider(self) -> type[Spider]:
         from scrapy_focus.finders.topic.spider import TopicSpider

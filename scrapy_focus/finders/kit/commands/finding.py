@@ -19,7 +19,6 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.printable import brief
-from scrapy_focus.finders.kit.arguments.argument import Called
 from scrapy_focus.finders.kit.commands.base import FocusCommand, one_line
 from scrapy_focus.finders.kit.spiders import polite
 from scrapy_focus.web.linkurls import hide_credentials
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
+    from scrapy_focus.finders.kit.arguments.argument import Called
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 #: What ``--out`` is for standard output.
@@ -91,7 +91,7 @@ class FindCommand(FocusCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        declared = self.arguments_of_spider.declared()
+        declared = self.takes().declared()
         declared.pop("budget").add_option("budget", parser)
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
@@ -103,8 +103,6 @@ class FindCommand(FocusCommand):
             if each.help:
                 each.add_option(name, parser)
 
-    #: What the spider takes; each argument with a help has an option.
-    arguments_of_spider: ClassVar[type[FinderArguments]]
     #: The name of the argument for the URLs to begin with.
     starts: ClassVar[str] = "root"
     #: The list that the crawl writes, in its folder.
@@ -135,6 +133,10 @@ class FindCommand(FocusCommand):
         self._set_up(opts)
 
     @abstractmethod
+    def takes(self) -> type[FinderArguments]:
+        """Return the arguments of the spider; each with a help has an option. They are imported where they are used."""
+
+    @abstractmethod
     def spider(self) -> type[Spider]:
         """Return the spider; it is imported where it is needed."""
 
@@ -153,16 +155,19 @@ class FindCommand(FocusCommand):
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
         """Return the arguments of the spider as texts, and their values; ``UsageError`` if they cannot be meant."""
+        from scrapy_focus.finders.kit.arguments.argument import Called
+
         if not args:
             raise UsageError(f"{self.asks_for_urls}: scrapy {self.command} {self.example}")
-        declared, names = self.arguments_of_spider.declared(), self.arguments_of_spider.option_names()
+        takes = self.takes()
+        declared, names = takes.declared(), takes.option_names()
         given = {name: getattr(opts, name) or "" for name, each in declared.items() if each.help}
         given[self.starts] = seeds_in(args, Called(self.starts, names))
         out = _folder_of(opts)
         given["out"] = opts.out
         if "folder" in declared:
             given |= {"out": PIPE, "folder": ""} if out is None else {"out": "", "folder": str(out)}
-        return given, self.arguments_of_spider.read(given, names)
+        return given, takes.read(given, names)
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         plan: Plan = opts.plan
@@ -216,7 +221,7 @@ class FindCommand(FocusCommand):
         """Return an argument of the spider as it is given to the command."""
         if argument == self.starts:
             return value.replace(",", " ")
-        option = self.arguments_of_spider.option_names().of(argument)
+        option = self.takes().option_names().of(argument)
         return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
 
     def _check_out(self, out: Path, *, dry: bool) -> None:
@@ -224,9 +229,10 @@ class FindCommand(FocusCommand):
         if out.exists() and not out.is_dir():
             raise UsageError(f"--out is {brief(str(out))}, which is a file; name a folder")
         if not dry:
+            from scrapy_focus.finders.kit.arguments.argument import Called
             from scrapy_focus.finders.kit.arguments.output import try_out
 
-            try_out(out / "manifest.jsonl", out, Called("out", self.arguments_of_spider.option_names()))
+            try_out(out / "manifest.jsonl", out, Called("out", self.takes().option_names()))
 
     def in_my_words(self, message: str) -> str:
         """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
