@@ -30,7 +30,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 
 from renderings import Told
-from scrapy_focus.engine.apis import Apis
+from scrapy_focus.features.rendering.apis import Apis
 from scrapy_focus.lab.sites.scripted.plan import MIXES
 from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.lab.sites.server import SiteServer

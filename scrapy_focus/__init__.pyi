@@ -43,6 +43,8 @@ from scrapy_focus.core.types import Pick as Pick
 from scrapy_focus.core.types import Placement as Placement
 from scrapy_focus.core.types import Signal as Signal
 from scrapy_focus.core.types import State as State
+from scrapy_focus.engine.feature import Feature as Feature
+from scrapy_focus.engine.feature import Shown as Shown
 from scrapy_focus.frontiers.memory import memory_frontier as memory_frontier
 from scrapy_focus.goals.files import FilesGoal as FilesGoal
 from scrapy_focus.goals.news import NewsGoal as NewsGoal

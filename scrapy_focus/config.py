@@ -30,11 +30,10 @@ from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.web.mime import BLOCKED_MIMES
-from scrapy_focus.web.traps import Limits
 from scrapy_focus.web.wanted import parse_types, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -49,7 +48,6 @@ logger = printable_logger(__name__)
 #: What a site may ask for, and ``FOCUS_OBEY`` may name.
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
 
-_LIMITS = Limits()
 _LONGEST = 300  # characters of a reason
 _LONGEST_PATH = 4096  # bytes
 _MOST = 1 << 62  # of any number
@@ -77,12 +75,12 @@ class Config:
     stop: StopRule | None = None
     learned_from: str = ""
     learned_to: str = ""
-    max_copies: int = _LIMITS.copies
-    max_folders: int = _LIMITS.folders
+    max_copies: int = 100
+    max_folders: int = 32
     max_inflight: int = 0
     max_inflight_per_slot: int = 0
-    max_links: int = _LIMITS.links
-    max_repeats: int = _LIMITS.repeats
+    max_links: int = 6000
+    max_repeats: int = 5
     most_out: int | None = None
     most_waiting: int | None = None
     poor_last: bool | None = None
@@ -105,6 +103,7 @@ class Config:
     render_cost: float = RENDER_COST
     max_inflation: float = 0.0
     stored_classes: tuple[str, ...] = ()
+    features: tuple[Callable[[Any], Any], ...] = ()
     request_priority: bool = False
     unchanged: bool = False
     cluster: str = ""
@@ -144,12 +143,12 @@ class Config:
             stop=_stop(settings),
             learned_from=_path(settings, "FOCUS_LEARNED_FROM"),
             learned_to=_path(settings, "FOCUS_LEARNED_TO"),
-            max_copies=_limit(settings, "FOCUS_MAX_COPIES", _LIMITS.copies),
-            max_folders=_limit(settings, "FOCUS_MAX_FOLDERS", _LIMITS.folders),
+            max_copies=_limit(settings, "FOCUS_MAX_COPIES", 100),
+            max_folders=_limit(settings, "FOCUS_MAX_FOLDERS", 32),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
-            max_links=_limit(settings, "FOCUS_MAX_LINKS", _LIMITS.links),
-            max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
+            max_links=_limit(settings, "FOCUS_MAX_LINKS", 6000),
+            max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", 5),
             most_out=_number(settings, "FOCUS_MOST_OUT", int),
             most_waiting=_most_waiting(settings),
             poor_last=None if settings.get("FOCUS_POOR_LAST") is None else _flag(settings, "FOCUS_POOR_LAST"),
@@ -171,6 +170,7 @@ class Config:
             render=render_mode(settings),
             render_cost=_render_cost(settings),
             max_inflation=max_inflation(settings),
+            features=_features(settings),
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
             unchanged=_flag(settings, "FOCUS_UNCHANGED"),
@@ -211,10 +211,6 @@ class Config:
                 "only be tried on recorded ones, with scrapy focus-compare"
             )
         return policy
-
-    def limits(self) -> Limits:
-        """Return how far a site is followed."""
-        return Limits(self.max_links, self.max_folders, self.max_repeats, self.max_copies)
 
     def try_files(self) -> None:
         """Make the folder of what is written when the crawl ends, and see whether it can be written.
@@ -294,6 +290,7 @@ SETTINGS = (
     "FOCUS_COST_LIMIT",
     "FOCUS_EXIT_STATUS",
     "FOCUS_EXPLAIN",
+    "FOCUS_FEATURES",
     "FOCUS_FRONTIER",
     "FOCUS_GOAL",
     "FOCUS_IGNORE_PARAMETERS",
@@ -727,6 +724,27 @@ def _frontier(settings: BaseSettings) -> MakeFrontier | None:
             "scrapy_focus.memory_frontier, or its import path"
         )
     return make  # type: ignore[no-any-return]
+
+
+def _features(settings: BaseSettings) -> tuple[Callable[[Any], Any], ...]:
+    """Return what makes the features of a project, each called with the live crawl."""
+    value = _given(settings, "FOCUS_FEATURES")
+    named = value.split(",") if isinstance(value, str) else (value or ())
+    features = []
+    for each in named:
+        try:
+            make = load_object(each.strip() if isinstance(each, str) else each)
+        except Exception as error:  # whatever a module does when it is imported
+            raise ConfigError(
+                f"FOCUS_FEATURES has {brief(each)}, which cannot be imported: {reason_of(error)}"
+            ) from error
+        if not callable(make):
+            raise ConfigError(
+                f"FOCUS_FEATURES has {brief(each)}; it takes subclasses of scrapy_focus.Feature, or functions that "
+                "return a feature or None, or their import paths"
+            )
+        features.append(make)
+    return tuple(features)
 
 
 def _plateau(value: Any) -> Plateau | None:

@@ -46,6 +46,8 @@ from scrapy_focus.engine.inflight import (
 )
 from scrapy_focus.engine.marks import CUT, FROM_API, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
+from scrapy_focus.features.rendering.feature import Rendering
+from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
 from scrapy_focus.web.mime import parse_mime
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.features.rendering.apis import Apis
     from scrapy_focus.web.addresses import Address, Network
 
 logger = printable_logger(__name__)
@@ -117,7 +120,8 @@ class ProbeMiddleware(_FocusMiddleware):
         except Exception as error:  # its retries are used up: those of the page would come on top
             raise ProbeFailed(error) from error
         spider = self.crawler.spider
-        if self.host is not None and self.host.is_put_off(request) and entry.request is request and spider is not None:
+        is_put_off = self.host is not None and self.host.pace.is_put_off(request)
+        if is_put_off and entry.request is request and spider is not None:
             again = get_retry_request(request, spider=spider, reason="Retry-After")
             if again is not None:
                 return again
@@ -184,11 +188,13 @@ class MeterMiddleware(_FocusMiddleware):
         host = self.host
         if host is None or not request.url.startswith("http"):
             return None
-        if (answer := host.recall(request)) is not None:
+        answers = host.features.able("recall")
+        answer: Response | None = None if answers is None else answers.recall(request)
+        if answer is not None:
             host.received(_size(answer))
             return answer
         entry = self.entry(request)
-        if entry is not None and entry.request is request and host.is_put_off(request):
+        if entry is not None and entry.request is request and host.pace.is_put_off(request):
             return _again(request)
         if not await host.is_first(request):
             raise RedirectSeen(f"{request.url} is asked for by another process of this crawl")
@@ -222,7 +228,7 @@ class MeterMiddleware(_FocusMiddleware):
             return  # RobotsMiddleware closes the host
         asked = (response.headers.get("Retry-After") or b"").decode("latin-1")
         if seconds := retry_after(asked, now=time()):
-            host.put_off(request, seconds, f"it answered {response.status} with Retry-After: {asked[:40]!r}")
+            host.pace.put_off(request, seconds, f"it answered {response.status} with Retry-After: {asked[:40]!r}")
             entry = self.entry(request)
             if entry is None or entry.request is not request:
                 request.meta["dont_retry"] = True
@@ -249,7 +255,7 @@ class MeterMiddleware(_FocusMiddleware):
             if visit.files:
                 request.meta[MADE] = visit.files
             if self.host is not None:
-                self.host.owe(request, visit.requests)
+                self.host.pace.owe(request, visit.requests)
         return visit
 
     def _back(self, request: Request) -> Host | None:
@@ -267,6 +273,8 @@ class RenderMiddleware(_FocusMiddleware):
     that the browser dies or hangs with is tried twice more; then its plain copy stands, or is fetched where none was.
     ``meta["playwright"]`` of a spider keeps the last word, ``False`` too.
     """
+
+    renders = True  # by which a crawl finds it
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -301,23 +309,29 @@ class RenderMiddleware(_FocusMiddleware):
         host = self.host
         if host is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
             return response
-        if host.apis is None:
+        apis = self._apis(host)
+        if apis is None:
             if entry.is_cut:
                 host.count("browser/list_cut")
             return response
         if entry.answers is not None:
-            return host.guard("api", response, host.apis.told, response, entry.answers, is_cut=entry.is_cut)
+            return host.guard("api", response, apis.told, response, entry.answers, is_cut=entry.is_cut)
         if entry.pick.method != "GET":
             return response
-        answer: Response = host.guard("api", response, host.apis.following, request, response)
+        answer: Response = host.guard("api", response, apis.following, request, response)
         if answer is response and "playwright" not in request.meta:
-            answer = host.guard("api", response, host.apis.beside, response)
-        return host.guard("api", response, host.apis.told, response) if answer is response else answer
+            answer = host.guard("api", response, apis.beside, response)
+        return host.guard("api", response, apis.told, response) if answer is response else answer
+
+    def _apis(self, host: Host) -> Apis | None:
+        """Return by what pages are read that else a browser would show; ``None`` where none is rendered."""
+        rendering = host.features.find(Rendering)
+        return None if rendering is None else rendering.apis
 
     async def _from_api(self, request: Request, entry: Entry) -> Response | None:
         """Return a page that was read from the API behind it, where renderings have taught how."""
         host = self.host
-        apis = None if host is None else host.apis
+        apis = None if host is None else self._apis(host)
         rules = None if apis is None else apis.rules_for(request.url)
         if host is None or apis is None or rules is None:
             return None
@@ -369,8 +383,9 @@ class RevisitMiddleware(_FocusMiddleware):
     """
 
     def process_request(self, request: Request) -> None:
-        if (host := self.host) is not None:
-            host.ask(request)
+        visits = None if self.host is None else self.host.features.find(Visits)
+        if visits is not None:
+            visits.ask(request)
 
 
 class PublicOnlyMiddleware(_FocusMiddleware):
@@ -586,7 +601,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         delay = robotparser.crawl_delay(agent or "")
         host = host_of(self.crawler)
         if host is not None and delay is not None and delay > 0:
-            host.slow_down(request, delay)
+            host.pace.slow_down(request, delay)
 
     async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
         if self._closes and (response.status >= 500 or response.status == 429):
@@ -639,7 +654,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             self._stats.inc_value("robotstxt/forbidden")
             raise IgnoreRequest(why)
         wait = self._again.get(netloc, 0.0) - monotonic()
-        host.put_off(request, wait, why)
+        host.pace.put_off(request, wait, why)
         return _again(request)
 
 

@@ -68,11 +68,11 @@ class FocusExtension:
             return
         self._quiet.start()
         self._certificates.start()
-        host.when_earned.append(self.finds.note)
-        if host.progress == "panel" or (host.progress == "auto" and sys.stderr.isatty()):
+        host.features.on("settled", self.finds.note, name="progress")
+        if host.config.progress == "panel" or (host.config.progress == "auto" and sys.stderr.isatty()):
             self._footer, self._tables = Footer(), Tables(host)
             self._footer.start()
-        elif host.progress != "off":
+        elif host.config.progress != "off":
             self._between = self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
             self._due = monotonic() + self._between
         self._loop = create_looping_call(self._tick, host)
@@ -125,4 +125,4 @@ class FocusExtension:
     def _left(self, host: Host) -> str:
         out = getattr(self.crawler.spider, "out", None)
         kept = "What was found stays" if out in (None, "", "-") else f"What was found stays in {printable(str(out))}"
-        return f"{kept}; {'the same command resumes' if host.is_resumable else 'without JOBDIR nothing is resumed'}."
+        return f"{kept}; {'the same command resumes' if host.crawl.is_kept else 'without JOBDIR nothing is resumed'}."

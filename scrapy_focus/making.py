@@ -20,8 +20,8 @@ from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.policy import import_path
 from scrapy_focus.core.printable import brief, reason_of
-from scrapy_focus.engine.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.engine.requests import project_of
+from scrapy_focus.features.rendering.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.description import describe, text_of
 from scrapy_focus.web.poorlinks import PoorLinks

@@ -24,11 +24,15 @@ from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.links import key_of
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features.rendering.feature import Rendering
 from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.features.rendering.given import Given
 
 logger = printable_logger(__name__)
 
@@ -179,7 +183,7 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
             return self._given_at_start
         if response not in self._given:  # of a page that is rendered, the plain copy gave some
             entry = None if (host := host_of(self.crawler)) is None else host.inflight.find(response)
-            plain = None if entry is None or entry.pick.method != "RENDER" else entry.given
+            plain = None if entry is None or entry.pick.method != "RENDER" else given_of(self.crawler, entry)
             self._given[response] = 0 if plain is None else plain.n_items
         self._given[response] += 1
         return self._given[response]
@@ -212,16 +216,24 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         host = host_of(self.crawler)
         entry = None if host is None or response is None or item is None else host.inflight.find(response)
-        if host is None or entry is None or entry.given is None:
+        given = None if entry is None else given_of(self.crawler, entry)
+        if host is None or entry is None or given is None:
             return item
         if entry.pick.method != "RENDER":
             if entry.has_scripts:  # else no browser will show it
-                host.guard("render", None, entry.given.add, item)
+                host.guard("render", None, given.add, item)
             return item
-        if not host.guard("render", False, entry.given.has, item):
+        if not host.guard("render", False, given.has, item):
             return item
         host.count("render/item_again")
         return None
+
+
+def given_of(crawler: Crawler, entry: Entry) -> Given | None:
+    """Return the items of the plain copy of a page, where it is rendered or may be later."""
+    host = host_of(crawler)
+    rendering = None if host is None else host.features.find(Rendering)
+    return None if rendering is None else rendering.given(entry)
 
 
 def has_spider_middleware(crawler: Crawler, cls: type) -> bool:

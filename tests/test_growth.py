@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from scrapy_focus import Crawl, Link, memory_frontier
+from scrapy_focus.features.near_copies.learner import page_print
+from scrapy_focus.features.traps.patterns import Limits, trap_of
 from scrapy_focus.lab.recordings.html import decode, decompress, read_page, redirect_of
 from scrapy_focus.learn.text import GramProjector, char_pairs
 from scrapy_focus.policies.branching.features import LinkHasher, path_of, shape_of
@@ -25,9 +27,7 @@ from scrapy_focus.policies.treeq.features import url_pattern, url_words
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import PlaceReader, html_text, link_text, locate, page_links, page_text
 from scrapy_focus.web.mime import effective_mime, extension, parse_mime
-from scrapy_focus.web.nearcopies import page_print
 from scrapy_focus.web.shells import is_shell
-from scrapy_focus.web.traps import Limits, trap_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:

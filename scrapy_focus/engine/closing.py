@@ -21,9 +21,8 @@ from scrapy_focus.engine.ending import (
     note_ending,
 )
 from scrapy_focus.engine.failure import failure_kind, reports_status, running_command, wall_before, why_unread
-from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.goals.structured import StructuredDataGoal
+from scrapy_focus.goals.structured import StructuredDataGoal, types_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

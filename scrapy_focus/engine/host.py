@@ -1,144 +1,341 @@
-"""What our components may ask of the scheduler of a crawl: all that they know of each other.
+"""A live crawl, as its parts and Scrapy's components see it.
 
-Scrapy makes each of them by itself, from its settings, and with another scheduler they do nothing.
+Scrapy makes each component by itself, from its settings: it finds the crawl by :func:`host_of`, and with another
+scheduler it does nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+import asyncio
+import secrets
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.goal import noun_of
+from scrapy_focus.core.printable import printable, printable_logger, reason_of
+from scrapy_focus.core.types import State
+from scrapy_focus.engine.closing import Closing
+from scrapy_focus.engine.feature import Features, Shown
+from scrapy_focus.engine.inflight import InFlight, engine_slot
+from scrapy_focus.engine.links import Links
+from scrapy_focus.engine.pace import Pace
+from scrapy_focus.engine.priorities import Priorities
+from scrapy_focus.engine.requests import MissingCallback, Requests
+from scrapy_focus.engine.seen import Seen
+from scrapy_focus.engine.slots import Slots
+from scrapy_focus.engine.stats import Stats
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Iterator
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
-    from scrapy_focus.core.types import Outcome, State
-    from scrapy_focus.engine.apis import Apis
-    from scrapy_focus.engine.inflight import Entry, InFlight
+    from scrapy_focus.cluster.worker import Worker
+    from scrapy_focus.config import Config
+    from scrapy_focus.core.crawl import Crawl, Status
+    from scrapy_focus.core.policy import Policy, PolicyTable
+    from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.known import KnownLinks
-    from scrapy_focus.web.nearcopies import Ignored
+    from scrapy_focus.jobs.job import Job
 
+logger = printable_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
 
+_LONGEST_REASON = 1000  # characters
+_LONGEST_NOUN = 60
+_SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
+_PASSED = 64  # of so many links of a page that is full, one goes the whole way
 
-class Host(Protocol):
-    """The scheduler, as our middlewares, dupefilter, pipeline and extension see it."""
 
-    inflight: InFlight
-    seeds: set[str]
-    apis: Apis | None  # by which pages are read that else a browser would show; None where none is rendered
-    when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
-    listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
-    when_seen: list[Callable[[Entry, Outcome], None]]  # the same, when its new links have their places
-    when_closing: list[Callable[[], None]]  # called once, when all came back, while the frontier can still be read
+class Host:
+    """What the parts of a live crawl share.
+
+    Parameters
+    ----------
+    crawler
+        Of Scrapy.
+    config
+        The settings of the crawl.
+    make_crawl
+        Makes the crawl of a policy, with a job or without, or what stands for it where another machine leads it.
+    job
+        Where the crawl is kept; ``None``: nowhere.
+    speed
+        Seconds of the crawl in one of the machine's.
+
+    Raises
+    ------
+    FocusError
+        If the crawl cannot begin.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        make_crawl: Callable[[Host, Policy], Crawl | Worker],
+        policy: Policy,
+        job: Job | None,
+        *,
+        speed: float = 1.0,
+    ) -> None:
+        self.crawler = crawler
+        self.config = config
+        self.job = job
+        self.speed = speed
+        self.counts: Counter[str] = Counter()
+        self.resumed = job is not None and not job.is_new
+        self.stopping = False
+        self.closed = False
+        self.failed = False  # our files cannot be written or read any more
+        self.seeds: set[str] = set()  # hosts of start requests
+        self.features = Features()
+        self.when_saved: list[Callable[[str], None]] = []  # called with the path of what was learned, when it is there
+        self.returned: list[Iterator[Request]] = []  # requests that a feature refused, and gives back
+        self.crawl = make_crawl(self, policy)
+        self.requests = Requests(
+            cast("Spider", crawler.spider),
+            durable=self.crawl.is_kept,
+            stores=config.stored_classes,
+            travels=bool(self.crawl.where),
+        )
+        self.priorities = self._make_priorities()
+        self.links = Links(
+            crawler,
+            self.crawl,
+            self.counts,
+            self.requests,
+            reads_page=policy.reads_page,
+            priorities=self.priorities,
+            comes_back=self.crawl.comes_back,
+            salt=secrets.randbits(60) if self.crawl.where else 1,
+        )
+        self.seen = Seen(
+            crawler,
+            self.crawl,
+            self.counts,
+            self.links,
+            wanted=frozenset() if policy.known_by_key else policy.wants_known,
+            tells_keys=policy.known_by_key or policy.can("know"),
+            recovered=self.crawl.status().recovered,
+            resumed=self.resumed,
+        )
+        self.closing = Closing(crawler, self.crawl.goal, resumable=self.crawl.is_kept)
+        self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
+        self.inflight = InFlight(crawler, self, self.slots)
+        self.pace = Pace(crawler, self.slots, self.counts, seeds=self.seeds, longest=config.longest_wait)
+        self._stats = Stats(crawler)
+        self._n_dropped = 0  # requests that went no further as their page is full
+
+    def _make_priorities(self) -> Priorities | None:
+        """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
+        priorities = Priorities(self.crawl.status().hosts if self.resumed else ())
+        return priorities if self.config.request_priority or priorities else None
 
     @property
     def policy(self) -> type[Policy]:
         """The class of who decides."""
+        return self.config.policy
 
     @property
     def noun(self) -> str:
         """What several things that are looked for are called: ``"files"``."""
-
-    @property
-    def progress(self) -> str:
-        """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+        return printable(noun_of(self.config.goal), _LONGEST_NOUN)
 
     @property
     def is_interrupted(self) -> bool:
         """Whether the process was asked to stop, so that only what is in flight is waited for."""
+        slot = engine_slot(self.crawler)
+        return slot is not None and slot.closing is not None and not self.crawler.engine.running
 
-    @property
-    def is_resumable(self) -> bool:
-        """Whether the crawl is kept in a folder, where the next run resumes it."""
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
+        return self.closed or self.failed or bool(self.crawl.finished())
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
-        """Whether bodies of a MIME type, from this URL, are read."""
+        """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
+        goal = self.config.goal
+        if not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(goal, "types", ())):
+            return True
+        return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left.
 
-    def watched(self, most: int) -> list[WatchedPage]:
-        """Return up to so many of the pages that come back, those with most visits first."""
+        What is left is not known where a list was cut, and where nothing seems left but pages need a browser.
+        """
+        status = self.crawl.status(best=best)
+        whole = status.whole or status
+        is_cut = bool(self.counts["browser/list_cut"])
+        if whole.left is None or not (is_cut or (self.counts["page/shell"] and not whole.left.middle)):
+            return status
+        return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
+
+    def shown(self) -> list[Shown]:
+        """Return what the features show of themselves."""
+        return [self.guard(feature.name, Shown(), feature.shown) for feature in self.features]
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself."""
-
-    def knows(self, keys: Sequence[int]) -> list[State]:
-        """Return what the crawl knows about each key."""
+        """Return the tables that the policy shows of itself, and those of features."""
+        return [*self.crawl.tables(), *(table for shown in self.shown() for table in shown.tables)]
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
+        self.counts[name] += n
+
+    def count_as_scrapy(self, what: str, *, stored: bool = False) -> None:
+        """Count as the stock scheduler does, for dashboards; ``stored``: where there is a job, it has the request."""
+        self.crawler.stats.inc_value(f"scheduler/{what}")
+        where = "disk" if stored and self.crawl.is_kept else "memory"
+        self.crawler.stats.inc_value(f"scheduler/{what}/{where}")
+
+    def flush_stats(self, status: Status | None = None) -> None:
+        """Write the counts of the crawl to the stats of Scrapy, under ``focus/``; as they stand, or stood."""
+        self._stats.flush(status or self.crawl.status())
+
+    # Requests and pages
+
+    def take_back(self, requests: Iterator[Request]) -> None:
+        """Let requests that a feature refused be followed after all, some before each choice."""
+        self.returned.append(requests)
+
+    def drops(self, request: Request, response: Response | None) -> bool:
+        """Whether a request from the page of a response goes no further, as its URL is known or its page is full."""
+        return self.guard("drops", False, self._drops, request, self.inflight.find(response))
+
+    def _drops(self, request: Request, entry: Entry | None) -> bool:
+        if self.seen.drops(request, entry):
+            return True
+        if entry is None or not entry.full:
+            return False
+        self._n_dropped += 1
+        if self._n_dropped % _PASSED == 0:  # to be refused later: so the callback is not parted from the event loop
+            return False
+        self.count(entry.full)
+        return True
 
     def note_yielded(self, pick_id: int, request: Request) -> None:
         """The page of a pick gave a request that no spider middleware held back."""
-
-    def drops(self, request: Request, response: Response | None) -> bool:
-        """Whether a request from the page of a response goes no further, as its URL was requested before."""
+        if self.seen.tells_keys and (entry := self.inflight.entries.get(pick_id)) is not None and entry.returned:
+            entry.yielded.add(hash(request.url))
 
     def known_on(self, response: Response) -> KnownLinks | None:
         """Return what is known of the links of a page, ``None`` where nobody knows."""
+        entry = self.inflight.find(response)
+        return None if entry is None else self.seen.known_on(entry)
+
+    # The budget
 
     async def is_first(self, request: Request) -> bool:
         """Wait until it is known whether another machine asks for the page to which a request was redirected: then it
         is not to go out.
         """
+        entry = self.inflight.find(request)
+        if not self.crawl.where or entry is None or request is not entry.request or not entry.also:
+            return True
+        key = self.links.key(request)
+        if key != entry.also[-1]:
+            return True
+        state = await self._unless_stopped(self.crawl.claim(entry.pick.id, key), State.NEW)
+        if state == State.NEW or (entry.visited and state == State.FETCHED):
+            return True
+        entry.leads_to = entry.also.pop()
+        self.links.release([key])
+        return False
 
     async def sent(self, request: Request | None) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out.
 
         ``None`` stands for one that Scrapy does not know: a browser's. Waits where another machine has to allow it.
         """
-
-    def ask(self, request: Request) -> None:
-        """Let a request on its way out ask whether its page has changed, where it was seen before."""
-
-    def is_spent(self) -> bool:
-        """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
-
-    def loads_elsewhere(self, kind: str) -> bool:
-        """Whether pages in a browser may load a type of resource from hosts that the spider does not crawl."""
+        if self.closed:  # a browser may still run
+            return False
+        entry = self.inflight.find(request)
+        has_gone = self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id)
+        if not has_gone and self.crawl.where:
+            has_gone = await self._unless_stopped(self.crawl.more(), False)
+        if not has_gone:
+            return False
+        if entry is not None:
+            entry.sent += 1
+        return True
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+        self.guard("received", None, self.crawl.received, n_bytes)
 
-    def put_off(self, request: Request, seconds: float, why: str) -> None:
-        """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
+    async def _unless_stopped(self, waiting: Coroutine[Any, Any, T], default: T) -> T:
+        """Wait for another machine, but not for long when this process was asked to stop."""
+        task = asyncio.ensure_future(waiting)
+        while not (await asyncio.wait([task], timeout=_STOPPED))[0]:
+            if self.is_interrupted:
+                task.cancel()
+                return default
+        return task.result()
 
-    def owe(self, request: Request, n_requests: int) -> None:
-        """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
-
-    def is_put_off(self, request: Request) -> bool:
-        """Whether the host of a request is to be asked for nothing now."""
-
-    def slow_down(self, request: Request, delay: float) -> None:
-        """Let so many seconds pass between requests to the host of this one, at most ``FOCUS_LONGEST_WAIT``."""
-
-    @property
-    def put_off_hosts(self) -> tuple[int, float]:
-        """How many hosts are put off, and in how many seconds the first of them is asked again."""
-
-    def recall(self, request: Request) -> Response | None:
-        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
-
-    def ignored_parameters(self) -> list[Ignored]:
-        """Return which parameters of URLs do not change the page, by host."""
-
-    def flush_stats(self) -> None:
-        """Write the counts of the crawl to the stats of Scrapy."""
+    # Errors, and the end
 
     def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
-        """Call something; what it raises is logged, counted as ``focus/error/<what>``, and answered by a default."""
+        """Call something of ours; what it raises is logged and counted, never reaches the engine, and gives the
+        default.
+        """
+        try:
+            return call(*args, **kwargs)
+        except MissingCallback:
+            raise
+        except Exception as error:
+            self.note_error(what, error)
+        return default
+
+    def note_error(self, what: str, error: Exception) -> None:
+        """Log and count an error of ours; one of the files of the crawl stops it."""
+        if isinstance(error, StorageError):
+            self.fail(error)
+            return
+        self.counts[f"error/{what}"] += 1
+        if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
+            logger.error(
+                "scrapy_focus failed in %s: %s", what, reason_of(error, _LONGEST_REASON),
+                exc_info=None if isinstance(error, FocusError) else error, extra={"spider": self.crawler.spider},
+            )  # fmt: skip
+
+    def fail(self, error: StorageError) -> None:
+        """Stop at once: the files are whole, and nothing can be added to them."""
+        if self.failed or self.closed:  # what was in flight at a stop in haste is asked for by the next run
+            return
+        self.failed = True
+        logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
+        self.closing.failed(error)
+        self.stop()
+
+    def stop(self) -> None:
+        """Let the engine close the crawl, with the reason of ours."""
+        if not self.stopping:
+            self.stopping = True
+            reason = "focus_storage" if self.failed else f"focus_{self.crawl.finished()}"
+            logger.info("scrapy_focus stops the crawl: %s", reason, extra={"spider": self.crawler.spider})
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
+
+    def ask_again(self) -> None:
+        """Let the engine ask for requests before its next heartbeat."""
+        slot = engine_slot(self.crawler)
+        if slot is not None and slot.closing is None:
+            slot.nextcall.schedule()
 
 
 def host_of(crawler: Crawler) -> Host | None:
-    """Return the scheduler of a running crawl if it is one of ours.
+    """Return the live crawl of a crawler, if its scheduler is one of ours.
 
     It says so itself: Scrapy's metaclass makes ``isinstance`` take everything with the methods of a scheduler for one.
     """

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from scrapy.http.cookies import CookieJar
     from twisted.python.failure import Failure
 
-    from scrapy_focus.engine.given import Given
     from scrapy_focus.engine.known import Knowing
-    from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
 _WELL = ("ok", "probed", "unchanged")  # outcomes without an error
@@ -130,10 +128,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "headers_at", "holds_slot",
-        "is_copy", "is_cut", "is_direct", "is_long", "is_plain", "items", "jar", "known", "leads_to", "links",
-        "noindex", "parsed_from", "pick", "quiet", "reading", "received", "request", "response", "returns", "scripted",
-        "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
+        "also", "answers", "failure", "first", "found", "full", "has_cookie", "headers_at", "holds_slot", "is_cut",
+        "is_direct", "is_plain", "is_unchanged", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
+        "pick", "quiet", "reading", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
+        "spider_error", "stopped", "takes_turns", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -153,12 +151,12 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
         self.visited = False  # whether its page was fetched before
-        self.given: Given | None = None  # the items of its plain copy, where it is rendered or may be later
-        self.coming: Coming | None = None  # what is found out of its page, where that may be fetched again
+        self.is_unchanged = False  # whether its page is as it was at its last visit
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
-        self.is_long: bool | None = None  # whether its page has as many links as are followed; None: nobody looked
+        self.full = ""  # what further requests of its page count as that go no further; "": it may give more
+        self.takes_turns = False  # whether reading its page is work for several turns of the event loop
         self.headers_at: float | None = None  # when the headers of its answer came, while the body is read
         self.reading = 0.0  # seconds that reading the body took
         self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
@@ -166,7 +164,6 @@ class Entry:
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
-        self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
         self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
@@ -209,7 +206,7 @@ class Entry:
             return "mime_stop"
         if self.spider_error:
             return "spider_error"
-        if self.coming is not None and self.coming.changed is False:
+        if self.is_unchanged:
             return "unchanged"
         if self.response is not None and not 200 <= self.response.status < 300:
             return "http_error"
@@ -287,7 +284,6 @@ class InFlight:
         self.slots = slots
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
-        self.when_arrived: Callable[[Entry, Response, Request], None] | None = None  # before the spider has it
         self._pages: dict[str, list[int]] = {}  # URL of each page -> the picks that have it
 
     def connect(self) -> None:
@@ -378,8 +374,6 @@ class InFlight:
             self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
                 self.slots.observe(entry.slot, latency + entry.reading)
-            if self.when_arrived is not None:
-                self.when_arrived(entry, response, request)
 
     def _on_headers(self, request: Request) -> None:
         if (entry := self.find(request)) is not None:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.engine.host import Host
+    from scrapy_focus.cluster.worker import Worker
+    from scrapy_focus.core.crawl import Crawl
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.priorities import Priorities
     from scrapy_focus.engine.requests import Requests
@@ -51,8 +52,10 @@ class Links:
     ----------
     crawler
         Whose spider the requests are of.
-    host
-        The scheduler.
+    crawl
+        The crawl, which knows what was found.
+    counts
+        Where to count.
     requests
         The requests of the links that wait.
     reads_page
@@ -68,7 +71,8 @@ class Links:
     def __init__(
         self,
         crawler: Crawler,
-        host: Host,
+        crawl: Crawl | Worker,
+        counts: Counter[str],
         requests: Requests,
         *,
         reads_page: bool,
@@ -77,7 +81,8 @@ class Links:
         salt: int = 1,
     ) -> None:
         self.crawler = crawler
-        self.host = host
+        self.crawl = crawl
+        self.counts = counts
         self.requests = requests
         self.reads_page = reads_page
         self.priorities = priorities
@@ -182,7 +187,7 @@ class Links:
         except Unsendable:
             self._coming.discard(key)
             raise
-        self.host.count("link/kept", len(self.requests) - kept)
+        self.counts["link/kept"] += len(self.requests) - kept
         if not payload:
             self._offered[key] += 1
         return payload
@@ -203,7 +208,7 @@ class Links:
         keys = [link.key for link in links]
         self._coming.difference_update(keys)
         untouched = []
-        for link, state in zip(links, self.host.knows(keys), strict=True):
+        for link, state in zip(links, self.crawl.knows(keys), strict=True):
             if state == State.NEW:
                 untouched.append(link.url)
             if link.payload:
@@ -218,7 +223,7 @@ class Links:
     def forget_given_up(self) -> None:
         """Forget the requests of links that waited and were given up; linear in the requests that are kept."""
         keys = [key for key in self.requests.kept() if key not in self._offered]
-        for key, state in zip(keys, self.host.knows(keys), strict=True):
+        for key, state in zip(keys, self.crawl.knows(keys), strict=True):
             if state == State.GIVEN_UP:
                 self.requests.forget(key)
 
@@ -238,7 +243,7 @@ class Links:
             steps = locating(root, base, urls, places, encoding=response.encoding)
             for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
                 yield
-        self.host.count("link/unattributed", sum(url not in places for url in urls))
+        self.counts["link/unattributed"] += sum(url not in places for url in urls)
         entry.links = [
             _stand(link, places.get(link.url) or Place(made_place(link.url, link.callback))) for link in entry.links
         ]
@@ -247,7 +252,7 @@ class Links:
         return key in self._coming or self._state(key) != State.NEW
 
     def _state(self, key: int) -> State:
-        [state] = self.host.knows([key])
+        [state] = self.crawl.knows([key])
         return state
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _RECENT = 100  # requests over which the rate "now" is taken
 _SOON = 100  # requests before a cost limit ends a crawl, from which on that is said
 _LONGEST = 120  # characters of the name of an arm
-_LONGEST_NAME = 20  # characters of the name of a parameter
-_NAMES = 3  # of parameters
 _BEST = 3  # arms that are named
 _KINDS = 5  # kinds of finds that are named
 _WINDOW = 60.0  # seconds over which the speed is taken
@@ -255,12 +253,10 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
         lines.append(f"{counted(shells, 'page')} may show more in a browser, and there is none")
     if large := own.counts.get("outcome/too_large", 0):
         lines.append(f"{counted(large, 'answer')} skipped as too large")
-    if copies := own.counts.get("near/dropped", 0):
-        names = sorted({each.name for each in host.ignored_parameters() if each.links})
-        lines.append(f"{counted(copies, 'link')} not followed, as they differ only in {_listed(names)}")
+    lines += [line for shown in host.shown() for line in shown.lines]
     if dropped := own.counts.get("link/dropped", 0):
         lines.append(f"{counted(dropped, 'link')} given up, as too many waited")
-    hosts, seconds = host.put_off_hosts
+    hosts, seconds = host.pace.put_off_hosts
     if hosts:
         lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
     lines += [*status.said, *([status.alarm] if status.alarm else [])]
@@ -330,8 +326,3 @@ def _found(host: Host, status: Status, finds: Finds | None = None) -> str:
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(printable(name, _LONGEST_NAME) for name in names[:_NAMES])
-    return f"{shown} and {len(names) - _NAMES:,} more" if len(names) > _NAMES else shown

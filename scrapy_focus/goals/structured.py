@@ -15,13 +15,14 @@ from scrapy_focus.web.html import parsed
 from scrapy_focus.web.schemaorg import plain_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from typing import Self
 
     from scrapy_focus.core.types import Outcome, Page
     from scrapy_focus.web.entities import Entity
 
 ANY = "*"  # in place of types
+TYPE_COUNT = "structured/type/"  # what counts of types begin with
 
 
 class StructuredDataGoal:
@@ -178,3 +179,8 @@ def _names() -> frozenset[str]:
     from rdflib.namespace import SDO
 
     return frozenset(name for name in SDO.__annotations__ if name[:1].isupper()) | {"3DModel"}
+
+
+def types_seen(counts: Mapping[str, float]) -> dict[str, int]:
+    """Return how many entities of each type were seen, from the counts of a crawl."""
+    return {name.removeprefix(TYPE_COUNT): int(n) for name, n in counts.items() if name.startswith(TYPE_COUNT) and n}

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scrapy"))
 from mocksite import MockSite
 from scrapy.core.engine import ExecutionEngine
 
-from scrapy_focus import scheduler
+from scrapy_focus.engine import garbage
 from tests.cluster.local import NearEngine
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _fast_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_freeze(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "freeze", lambda **_: None)
+    monkeypatch.setattr(garbage, "freeze", lambda **_: None)
 
 
 @pytest.fixture(autouse=True)

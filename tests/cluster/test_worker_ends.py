@@ -151,7 +151,7 @@ def test_a_leader_needs_a_folder(site: MockSite) -> None:
 def test_the_leader_alone_bounds_what_is_out(site: MockSite, tmp_path: Path) -> None:
     """Workers take what they lease, and a bound of their own is a mistake."""
     result = share(Follower, tmp_path / "1", seeds=[site.url("/page/0/20")])
-    assert [worker.scheduler.room for worker in result.workers] == [None, None]
+    assert [worker.scheduler.choices.room for worker in result.workers] == [None, None]
     with pytest.raises(ConfigError, match="FOCUS_MOST_OUT does not work"):
         share(Follower, tmp_path / "2", {"FOCUS_MOST_OUT": 4}, seeds=[site.url("/ok")])
 
@@ -392,7 +392,7 @@ def test_who_waits_for_its_leader_can_be_stopped(
 ) -> None:
     """A redirect waits for an answer that never comes, and yet a worker ends that is asked to."""
     monkeypatch.setattr(Silent, "is_silent", False)
-    monkeypatch.setattr("scrapy_focus.scheduler._STOPPED", 0.2)
+    monkeypatch.setattr("scrapy_focus.engine.host._STOPPED", 0.2)
     monkeypatch.setattr("scrapy_focus.cluster.worker._FAREWELL", 0.5)
     seeds = [site.url(f"/redirect?to=/redirect?to=/ok%3F{i}") for i in range(40)]
     settings = {"FOCUS_CLUSTER_ENGINE": Silent, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}

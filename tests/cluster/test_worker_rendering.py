@@ -16,7 +16,7 @@ from crawls import REACTOR, Follower
 
 from scrapy_focus.core.types import Placement
 from scrapy_focus.engine.browser import found
-from scrapy_focus.engine.keptrules import read_rules
+from scrapy_focus.features.rendering.keptrules import read_rules
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.cluster.workers import share, share_among
 

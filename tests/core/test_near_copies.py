@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from parsel import Selector
 
-from scrapy_focus.web.nearcopies import NearCopies, file_print, page_print
+from scrapy_focus.features.near_copies.learner import NearCopies, file_print, page_print
 from scrapy_focus.web.queries import query_of
 
 if TYPE_CHECKING:
-    from scrapy_focus.web.nearcopies import Change
+    from scrapy_focus.features.near_copies.learner import Change
 
 TEXT = " ".join(f"word{i}" for i in range(40))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_focus.web.traps import Copies, Limits, trap_of
+from scrapy_focus.features.traps.patterns import Copies, Limits, trap_of
 
 
 @pytest.mark.parametrize(

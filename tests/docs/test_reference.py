@@ -18,6 +18,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import scrapy_focus
+from scrapy_focus.features.traps.patterns import Limits
 from scrapy_focus import Crawl, memory_frontier
 from scrapy_focus.cluster.leader import Leader
 from scrapy_focus.config import SETTINGS, Config
@@ -30,7 +31,6 @@ from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.web.apis.answers import Reason as Unread
 from scrapy_focus.web.told import Reason
-from scrapy_focus.web.traps import Limits
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -105,7 +105,17 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     made = ModuleType("myproject.policies")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "myproject", ModuleType("myproject"))
-    for name in ("extensions", "frontiers", "goals", "pipelines", "policies", "settings", "spiders", "stops"):
+    for name in (
+        "extensions",
+        "features",
+        "frontiers",
+        "goals",
+        "pipelines",
+        "policies",
+        "settings",
+        "spiders",
+        "stops",
+    ):
         monkeypatch.setitem(sys.modules, f"myproject.{name}", made)
     return made
 

@@ -362,6 +362,7 @@ def url(data: bytes) -> None:
     from w3lib.url import safe_url_string
 
     from scrapy_focus.core.errors import RecordingError
+    from scrapy_focus.features.traps.patterns import Limits, trap_of
     from scrapy_focus.lab.recordings.html import _spell, first_pages
     from scrapy_focus.lab.recordings.importers.base import identity
     from scrapy_focus.policies.branching.features import feature, path_of, shape_of
@@ -369,7 +370,6 @@ def url(data: bytes) -> None:
     from scrapy_focus.web.addresses import literal, network_of
     from scrapy_focus.web.domains import domain_of
     from scrapy_focus.web.mime import effective_mime, extension
-    from scrapy_focus.web.traps import Limits, trap_of
 
     text = text_of(data[:_SEED])  # Scrapy asks for no longer ones
     with contextlib.suppress(RecordingError):
@@ -627,7 +627,7 @@ class _Copies:
         """Tell of URLs, and of a page that was found at each."""
         from parsel import Selector
 
-        from scrapy_focus.web.nearcopies import NearCopies, page_print
+        from scrapy_focus.features.near_copies.learner import NearCopies, page_print
         from scrapy_focus.web.queries import query_of
 
         if not self.left:

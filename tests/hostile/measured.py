@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 OURS = (
     "scrapy_focus.scheduler", "scrapy_focus.schedulers", "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares",
-    "scrapy_focus.dupefilters", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight", "scrapy_focus.engine.turns",
+    "scrapy_focus.engine.seen", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight", "scrapy_focus.engine.turns",
     "scrapy_focus.finders.kit.spiders.middlewares", "scrapy_focus.finders.files.pipelines", "scrapy_focus.finders.files.spider", "scrapy_focus.finders.topic.spider",
 )  # fmt: skip
 BEFORE = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import State
-from scrapy_focus.jobs.answers import KeptAnswers
+from scrapy_focus.features.answers.file import KeptAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from crawls import REACTOR
 from mocksite import MockSite
 from scrapy.core.engine import ExecutionEngine
 
-from scrapy_focus import scheduler
+from scrapy_focus.engine import garbage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def _fast_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_freeze(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Freezing and thawing the heap of hundreds of tests for each crawl makes Python collect all of it again and again."""
     if "freeze" not in request.node.name:
-        monkeypatch.setattr(scheduler, "freeze", lambda **_: None)
+        monkeypatch.setattr(garbage, "freeze", lambda **_: None)
 
 
 @pytest.fixture

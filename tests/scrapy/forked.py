@@ -312,7 +312,7 @@ def _import_what_commands_need() -> None:
     for name in (
         "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors", "sklearn.linear_model", "rich.live", "jinja2",
         "tldextract", "scrapy_focus.addon", "scrapy_focus.scheduler", "scrapy_focus.extensions", "scrapy_focus.pipelines",
-        "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares", "scrapy_focus.dupefilters",
+        "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares", "scrapy_focus.engine.seen",
     ):  # fmt: skip
         import_module(name)
     for handler in DOWNLOAD_HANDLERS_BASE.values():

@@ -13,8 +13,9 @@ from scrapy_focus import FocusScheduler
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
 
 BEGIN, DAY = 1_000_000.0, 86_400.0  # seconds
 
@@ -26,18 +27,16 @@ class Jumping(FocusScheduler):
         self.now = BEGIN
         return lambda: self.now
 
-    def _set_alarm(self, seconds: float | None) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm = None if seconds is None else call_later(0.0005, self._be_later, seconds)
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        self.choices.make_alarm = lambda seconds: call_later(0.0005, self._be_later, seconds)  # type: ignore[method-assign]
+        return super().open(spider)
 
     def _be_later(self, seconds: float) -> None:
-        self._alarm = None
-        if self._in_flight:  # which takes no time
-            self._set_alarm(seconds)
+        if self.outcomes.in_flight:  # which takes no time
+            self.choices.set_alarm(seconds)
         elif self.crawl.status().at + seconds < BEGIN + DAY:
             self.now += seconds
-            self._ask_again()
+            self.focus_host.ask_again()
         else:
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="a day is over"))
 

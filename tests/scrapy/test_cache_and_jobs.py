@@ -73,8 +73,8 @@ def test_an_answer_after_the_end_is_no_error(site: MockSite, tmp_path: Path, cap
     settings = {"JOBDIR": str(tmp_path), "CLOSESPIDER_PAGECOUNT": 5}
     ended = crawl(Follower, settings, seeds=[site.url("/page/0/20")])
     caplog.clear()
-    ended.scheduler.received(1000)
-    ended.scheduler.received(None)
+    ended.scheduler.focus_host.received(1000)
+    ended.scheduler.focus_host.received(None)
     assert not caplog.records
     assert crawl(Follower, {"JOBDIR": str(tmp_path)}, seeds=[site.url("/page/0/20")]).reason == "finished"
 

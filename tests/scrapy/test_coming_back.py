@@ -23,10 +23,11 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_focus import Crawl, Placement, memory_frontier, scheduler
+from scrapy_focus import Crawl, Placement, memory_frontier
 from scrapy_focus.core.clock import FastClock
+from scrapy_focus.engine import choices
 from scrapy_focus.engine.progress import progress
-from scrapy_focus.jobs.answers import KeptAnswers
+from scrapy_focus.features.answers.file import KeptAnswers
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import HANG, Clock, EachAgain, Recording, link
 
@@ -364,8 +365,8 @@ def test_progress_says_who_sleeps() -> None:
     inside.add([link(1), link(2)])
     host: Any = SimpleNamespace(
         status=inside.status,
-        put_off_hosts=(0, 0.0),
-        ignored_parameters=list,
+        pace=SimpleNamespace(put_off_hosts=(0, 0.0)),
+        shown=list,
         policy=BreadthFirst,
         noun="pages",
     )
@@ -397,8 +398,8 @@ def test_many_that_are_due_wake_in_turns_of_the_event_loop(site: MockSite, monke
     whole = Crawl.wake
     monkeypatch.setattr(Crawl, "wake", wake)
     for at_once in (1000, 4):
-        monkeypatch.setattr(scheduler, "_WOKEN", at_once)
-        monkeypatch.setattr(scheduler, "_WAKING", -1.0)
+        monkeypatch.setattr(choices, "_WOKEN", at_once)
+        monkeypatch.setattr(choices, "_WAKING", -1.0)
         site.log.clear()
         policy = {"FOCUS_POLICY": AtOnce, "FOCUS_POLICY_PARAMS": {"every": BEGIN + 1000.0, "times": 1}}
         settings = {**policy, "SCHEDULER": Jumping, "FOCUS_MAX_INFLIGHT": 1, "ROBOTSTXT_OBEY": False}

@@ -85,7 +85,7 @@ class StopsSoon(Follower):
     async def start(self) -> AsyncIterator[Any]:
         async for each in super().start():
             yield each
-        while not self.crawler.engine.scheduler.status().waiting:
+        while not self.crawler.engine.scheduler.focus_host.status().waiting:
             await asyncio.sleep(0.01)
         loop, engine = asyncio.get_running_loop(), self.crawler.engine
         loop.call_later(LATER, lambda: loop.create_task(engine.close_spider_async(reason="soon")))

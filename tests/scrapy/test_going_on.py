@@ -117,7 +117,7 @@ def test_links_of_pages_whose_rewards_come_late(site: MockSite) -> None:
     assert Counter(site.paths) == Counter(tree_paths(15))
     assert result.outcomes == {"ok": 15}
     assert result.stats["focus/reward"] == 15
-    assert len(result.scheduler.requests) == 0
+    assert len(result.scheduler.focus_host.requests) == 0
 
 
 def test_a_redirect_target_whose_reward_is_owed(site: MockSite) -> None:

@@ -74,7 +74,9 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     policy = Naming()
     policy.name = name
     crawl = Crawl(policy, frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=Naming, put_off_hosts=(0, 0.0), noun="files")
+    host: Any = SimpleNamespace(
+        status=crawl.status, policy=Naming, pace=SimpleNamespace(put_off_hosts=(0, 0.0)), shown=list, noun="files"
+    )
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
@@ -88,7 +90,11 @@ def test_names_are_no_markup() -> None:
     policy = Naming()
     policy.name = "[red]hi[/blue]"
     host: Any = SimpleNamespace(
-        status=Crawl(policy, frontier=memory_frontier).status, policy=Naming, put_off_hosts=(0, 0.0), noun="files"
+        status=Crawl(policy, frontier=memory_frontier).status,
+        policy=Naming,
+        pace=SimpleNamespace(put_off_hosts=(0, 0.0)),
+        shown=list,
+        noun="files",
     )
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     console.print(draw_panel(View(host, Finds(), Speed(1.0)), 100))

@@ -11,10 +11,10 @@ from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import Pick
-from scrapy_focus.engine import keptrules
-from scrapy_focus.engine.apis import Apis
 from scrapy_focus.engine.inflight import Entry
-from scrapy_focus.engine.keptrules import Kept, add_rules, read_rules
+from scrapy_focus.features.rendering import keptrules
+from scrapy_focus.features.rendering.apis import Apis
+from scrapy_focus.features.rendering.keptrules import Kept, add_rules, read_rules
 from scrapy_focus.learn.modelfile import add_text, write_model
 from scrapy_focus.policies.branching.saved import LEARNED
 from scrapy_focus.web.apis.answers import Call

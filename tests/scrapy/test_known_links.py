@@ -256,7 +256,7 @@ def test_what_was_given_up_may_be_placed_after_all(site: MockSite) -> None:
         ]
         assert result.stats["focus/link/given_up"] == 2
         assert result.stats["focus/link/kept"] == 3
-        assert len(result.scheduler.requests) == 0
+        assert len(result.scheduler.focus_host.requests) == 0
         assert result.errors == {}
 
 

@@ -104,7 +104,7 @@ class Sequential(Follower):
 
     def parse(self, response: Any) -> Iterator[Any]:
         yield from super().parse(response)
-        self.most = max(self.most, self.crawler.engine.scheduler.status().in_flight)
+        self.most = max(self.most, self.crawler.engine.scheduler.focus_host.status().in_flight)
 
 
 class Together(MockSite):

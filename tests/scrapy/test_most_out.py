@@ -129,7 +129,7 @@ def test_the_bound_can_be_another_or_none(site: MockSite) -> None:
         assert held.most_open >= 30
     site.log.clear()
     result = crawl(Follower, {**MANY, "FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MOST_OUT": 3}, seeds=_pages(site, 40))
-    assert result.scheduler.room is not None
+    assert result.scheduler.choices.room is not None
     assert site.most_open <= 3
 
 
@@ -228,7 +228,7 @@ class Rewarding(Follower):
     def parse(self, response: Any) -> Iterator[Any]:
         yield from super().parse(response)
         scheduler = self.crawler.engine.scheduler
-        if len(owed := scheduler.status().owed) >= LATE:
+        if len(owed := scheduler.focus_host.status().owed) >= LATE:
             self.owed = len(owed)
             for pick_id in owed:
                 scheduler.reward(pick_id, 1.0)

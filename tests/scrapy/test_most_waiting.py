@@ -118,7 +118,7 @@ def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> 
     assert len(paths) == len(set(paths))
     back = {url.removeprefix(web.url("")) for url in result.policy.back}
     assert len(back & set(paths)) > 10
-    assert len(result.scheduler.requests) == 0
+    assert len(result.scheduler.focus_host.requests) == 0
     assert result.outcomes == {"ok": len(paths)}
     assert result.errors == {}
 
@@ -128,5 +128,5 @@ def test_requests_of_links_that_are_given_up_are_not_held(web: MockSite) -> None
     settings = {"FOCUS_POLICY": BreadthFirst, "FOCUS_MOST_WAITING": FEW}
     result = crawl(Kept, settings, addon=True, seeds=[web.url("/0")])
     assert result.stats["focus/link/dropped"] > 50
-    assert len(result.scheduler.requests) == 0
+    assert len(result.scheduler.focus_host.requests) == 0
     assert set(result.outcomes) == {"ok"}

@@ -10,7 +10,7 @@ from copysite import CopySite, prose
 from crawls import BREADTH_FIRST, Follower, crawl
 from scrapy import Request
 
-from scrapy_focus.engine.nearcopies import PARAMETERS
+from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
 from scrapy_focus.extensions import progress
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from crawls import Crawled
     from scrapy.http import Response
 
+    from scrapy_focus.features.near_copies.learner import Ignored
+
 ON = {"FOCUS_IGNORE_PARAMETERS": True, "FOCUS_SEED": 1, "FOCUS_MAX_INFLIGHT": 1}
 POLICIES = pytest.mark.parametrize("policy", [BREADTH_FIRST, None], ids=["breadth-first", "default"])
+
+
+def ignored(result: Crawled) -> list[Ignored]:
+    """Return what a crawl learned of parameters."""
+    feature = result.scheduler.focus_host.features.find(NearCopyFilter)
+    return [] if feature is None else feature.ignored()
 
 
 def near(result: Crawled) -> dict[str, int]:
@@ -65,9 +73,9 @@ def test_each_page_is_fetched_and_few_of_its_copies(kind: dict[str, Any], most: 
         assert len(site.paths) <= most * n
     dropped = near(result).get("dropped", 0)
     assert bool(dropped) == bool(kind)
-    links = [each.links for each in result.scheduler.ignored_parameters()]
+    links = [each.links for each in ignored(result)]
     assert max(links, default=0) <= dropped <= sum(links)  # a link may have two such parameters
-    assert bool([line for line in progress(result.scheduler) if "not followed" in line]) == bool(kind)
+    assert bool([line for line in progress(result.scheduler.focus_host) if "not followed" in line]) == bool(kind)
     assert result.outcomes.get("near_copy", 0) <= dropped
 
 
@@ -77,7 +85,7 @@ def test_without_the_setting_all_are_followed() -> None:
         result = follow(site, {"FOCUS_IGNORE_PARAMETERS": False, "FOCUS_POLICY": BREADTH_FIRST})
         assert len(set(site.paths)) == len(site.distinct()) + 3 * site.shelves
     assert near(result) == {}
-    assert result.scheduler.ignored_parameters() == []
+    assert ignored(result) == []
 
 
 @POLICIES

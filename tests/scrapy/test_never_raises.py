@@ -10,6 +10,7 @@ from crawls import Crawled, Follower, crawl
 from mocksite import tree_paths
 
 from scrapy_focus import FocusScheduler, extensions
+from scrapy_focus.engine.intake import Intake
 from scrapy_focus.engine.requests import Requests
 from scrapy_focus.policies.orderings import BreadthFirst
 
@@ -180,7 +181,7 @@ def test_errors_while_requests_come_in(
     site: MockSite, monkeypatch: pytest.MonkeyPatch, times: int, addon: bool
 ) -> None:
     """A request that could not be taken is sent all the same, at worst once more than needed."""
-    monkeypatch.setattr(FocusScheduler, "_enqueue", failing(FocusScheduler._enqueue, times))
+    monkeypatch.setattr(Intake, "take", failing(Intake.take, times))
     result = crawl(Follower, {"CONCURRENT_ITEMS": 1}, addon=addon, seeds=[site.url(f"/page/0/{PAGES}")])
     assert set(site.paths) == set(tree_paths(PAGES))
     assert len(site.paths) <= PAGES + times

@@ -18,8 +18,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 from scrapy.utils.test import get_crawler
 
-from scrapy_focus import scheduler as scheduler_module
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware
+from scrapy_focus.engine import outcomes
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
 
@@ -295,7 +295,7 @@ def test_callbacks_may_wait_for_other_pages(
     site: MockSite, monkeypatch: pytest.MonkeyPatch, addon: bool, concurrent: int
 ) -> None:
     """A callback that waits for a page that it asked for itself gets it, after a while, and nothing locks up."""
-    monkeypatch.setattr(scheduler_module, "_STUCK", 0.2)
+    monkeypatch.setattr(outcomes, "_STUCK", 0.2)
     result = crawl(Waiting, {"CONCURRENT_REQUESTS": concurrent}, addon=addon, site=site)
     assert [item["left"] for item in result.items] == [0, 1, 2, 3]
     assert result.outcomes == {"ok": 4}

@@ -155,7 +155,7 @@ def test_the_rate_is_shown(site: MockSite) -> None:
         said: list[str] = []
 
         def parse(self, response: Any) -> Any:
-            self.said += progress(self.crawler.engine.scheduler)
+            self.said += progress(self.crawler.engine.scheduler.focus_host)
             yield from super().parse(response)
 
     result = crawl(Asking, {"FOCUS_BUDGET_RATE": "12/hour", "FOCUS_BUDGET_REQUESTS": 2}, seeds=[site.url("/ok")])

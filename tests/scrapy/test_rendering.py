@@ -365,7 +365,7 @@ def test_pages_are_read_from_the_api_behind_them(site: MockSite, caplog: pytest.
     result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
     wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
     assert files(site) == wanted
-    table = result.scheduler.tables()[-1]
+    table = result.scheduler.focus_host.tables()[-1]
     assert table.title == "Pages read from the API behind them"
     assert [(row[0], row[-1]) for row in table.rows] == [(site.url("/set/#").removeprefix("http://"), "in use")]
     shown, read = result.stats["focus/browser/read"], result.stats["focus/api/pages"]

@@ -12,9 +12,9 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.engine.apis import API_RULES
 from scrapy_focus.engine.browser import found
-from scrapy_focus.engine.keptrules import read_rules
+from scrapy_focus.features.rendering.apis import API_RULES
+from scrapy_focus.features.rendering.keptrules import read_rules
 from scrapy_focus.lab.sites.scripted.plan import Mix
 from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.lab.sites.server import SiteServer

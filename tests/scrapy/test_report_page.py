@@ -20,6 +20,7 @@ from crawls import BREADTH_FIRST, crawl
 from forked import Forked
 from mocksite import MockSite
 
+from scrapy_focus.features.near_copies.feature import NearCopyFilter
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.core.printable import counted
 from scrapy_focus.finders.files.found_files import read_list
@@ -237,7 +238,7 @@ def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
         done = crawl(
             DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), targets="csv", out=str(tmp_path)
         )
-        (learned,) = done.scheduler.ignored_parameters()
+        (learned,) = done.scheduler.focus_host.features.find(NearCopyFilter).ignored()
         (ignored,) = report_of(tmp_path).ignored
         assert (ignored.host, ignored.name, ignored.links, ignored.pairs) == (
             f"127.0.0.1:{site.port}",

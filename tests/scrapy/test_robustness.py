@@ -12,7 +12,8 @@ from crawls import BREADTH_FIRST, Follower, SomeHeadsFirst, crawl
 from mocksite import tree_paths
 from scrapy import FormRequest, Request, Spider
 
-from scrapy_focus import FilesGoal, Ordering, RewardPipeline, scheduler
+from scrapy_focus import FilesGoal, Ordering, RewardPipeline
+from scrapy_focus.engine import outcomes
 from scrapy_focus.policies.tagpath.policy import TagPath
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Slow(Follower):
 
 def test_links_of_a_slow_page_keep_their_place(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links of a page that is parsed for long are placed before it ends, with their tag paths."""
-    monkeypatch.setattr(scheduler, "_STUCK", 0.1)
+    monkeypatch.setattr(outcomes, "_STUCK", 0.1)
     monkeypatch.setattr("scrapy.core.engine.ExecutionEngine._SLOT_HEARTBEAT_INTERVAL", 0.1)
     site.pages["/"] = '<ul class="nav"><li><a href="/ok?1">1</a></ul><table><tr><td><a href="/ok?2">2</a></table>'
     result = crawl(Slow, {"FOCUS_POLICY": TagPath}, seeds=[site.url("/")])

@@ -12,14 +12,15 @@ from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
+from scrapy_focus.features.rendering.given import Given
+from scrapy_focus.spidermiddlewares import given_of
 from scrapy_focus.core.types import Outcome, Pick, Placement
 from scrapy_focus.engine import slots
 from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.engine.browser.visit import MadeFile
-from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
-from scrapy_focus.engine.renderings import begin_rendering, take_back
+from scrapy_focus.features.rendering.feature import begin_rendering, take_back
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -168,9 +169,9 @@ def crawl_told(settings: dict[str, Any], root: str) -> list[Outcome]:
 
     class Telling(Follower):
         def parse(self, response: Response) -> Iterator[Any]:
-            listeners = self.crawler.engine.scheduler.listeners
-            if not listeners:
-                listeners.append(lambda _, outcome: told.append(outcome))
+            if response.url == root:
+                features = self.crawler.engine.scheduler.focus_host.features
+                features.on("outcome", lambda _, outcome: told.append(outcome))
             yield from super().parse(response)
 
     crawl(Telling, settings, addon=True, seeds=[root])
@@ -335,7 +336,7 @@ def test_only_items_of_pages_with_scripts_are_remembered(
     class Asking(Follower):
         def parse(self, response: Response) -> Iterator[Any]:
             yield {"url": response.url}
-            given = self.crawler.engine.scheduler.inflight.find(response).given
+            given = given_of(self.crawler, self.crawler.engine.scheduler.inflight.find(response))
             yield {"path": response.url.removeprefix(root), "remembered": given.n_items}
             yield from response.follow_all(css="a")
 
@@ -354,12 +355,11 @@ def test_a_request_that_waits_as_it_is_keeps_what_its_plain_page_gave() -> None:
     for each, is_direct in ((request, False), (direct, True)):
         for _ in range(2):
             entry = Entry(Pick(0, 1, each.url, "", 0, 0, 0.0, None, -1, "RENDER", b""), 0.0)
-            begin_rendering(entry, each)
+            left = begin_rendering(entry, each)
             assert GIVEN not in each.meta
             assert entry.is_direct == is_direct
-            assert entry.given is not None
-            assert entry.given.has({"a": 1}) != is_direct
-            take_back(entry, each)
+            assert left.has({"a": 1}) != is_direct
+            take_back(entry, each, left)
 
 
 class Posting(Follower):
@@ -378,11 +378,14 @@ def test_what_is_no_page_of_a_link_is_sent_as_it_is(
     browser = put_in(monkeypatch)
     told = []
 
+    def note(_: Any, outcome: Outcome) -> None:
+        told.append(outcome.pick.method)
+
     class Telling(Posting):
         def parse(self, response: Response) -> Iterator[Any]:
-            scheduler = self.crawler.engine.scheduler
-            if not scheduler.listeners:
-                scheduler.listeners.append(lambda _, outcome: told.append(outcome.pick.method))
+            features = self.crawler.engine.scheduler.focus_host.features
+            if not features.outcome or features.outcome[-1].call is not note:
+                features.on("outcome", note)
             yield {"url": response.url}
 
     site.pages["/"] = site.pages["/?said"] = PAGE

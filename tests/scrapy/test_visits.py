@@ -12,10 +12,11 @@ from crawls import Follower, crawl
 from scrapy import Request
 from versionsite import PROSE, VersionSite
 
+from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus import FilesGoal, Placement
-from scrapy_focus.engine.lastvisit import Visit
+from scrapy_focus.features.answers.file import KeptAnswers
+from scrapy_focus.features.revisits.lastvisit import Visit
 from scrapy_focus.finders.files.spider import DatasetsSpider
-from scrapy_focus.jobs.answers import KeptAnswers
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
@@ -416,7 +417,7 @@ def test_crawls_that_never_come_back_ask_nothing(site: MockSite) -> None:
     site.answers["/"] = lambda n: (200, {"ETag": '"1"', "Content-Type": "text/html"}, b"home")
     result = crawl(Follower, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, seeds=[site.url("/")])
     assert not [name for name in result.stats if name.startswith("focus/visit/")]
-    assert result.scheduler.visits is None
+    assert result.scheduler.focus_host.features.find(Visits) is None
 
 
 class Known(Reader):

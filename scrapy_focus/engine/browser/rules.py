@@ -68,7 +68,12 @@ class Rules:
         meta = {} if page is None else page.meta
         request = Request(url, dont_filter=True, meta={"dont_obey_robotstxt": meta.get("dont_obey_robotstxt", False)})
         is_free = page is not None and kind == "document" and page.dont_filter
-        if not (is_free or meta.get("allow_offsite") or self.host.loads_elsewhere(kind) or self._is_on_site(request)):
+        if not (
+            is_free
+            or meta.get("allow_offsite")
+            or kind in self.host.config.browser_offsite
+            or self._is_on_site(request)
+        ):
             return "offsite"
         for middleware in self._middlewares():
             if hasattr(middleware, "robot_parser") and not await _passes(middleware, request):

@@ -29,7 +29,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
-from scrapy_focus.engine.visits import MISSES, NOT_MODIFIED
+from scrapy_focus.features.revisits.feature import MISSES, NOT_MODIFIED, Visits
 from scrapy_focus.finders.files.asked_urls import Asked
 from scrapy_focus.finders.files.file_list import FileList
 from scrapy_focus.finders.files.waiting_links import Waiting
@@ -138,7 +138,8 @@ class Again:
         """Whether a page that is gone is not asked for again."""
         host = host_of(self.crawler)
         entry = None if host is None else host.inflight.find(response)
-        misses = 0 if entry is None or entry.coming is None else entry.coming.last.misses
+        visits = None if host is None else host.features.find(Visits)
+        misses = 0 if entry is None or visits is None else visits.last(entry).misses
         return response.status == 410 or misses + 1 >= MISSES
 
     def note(self, response: Response, what: What) -> None:
@@ -166,7 +167,7 @@ class Again:
 
     def _on_opened(self, spider: Spider) -> None:
         if (host := host_of(self.crawler)) is not None:
-            host.when_seen.append(self._note_links)
+            host.features.on("read_page", self._note_links)
         if not self.run.resumes:
             if self.waiting is not None:
                 self.waiting.begin()
@@ -207,7 +208,7 @@ class Again:
         host = host_of(self.crawler)
         if host is None or self.waiting is None or outcome.pick.method != "GET":
             return
-        states = host.knows([link.key for link in entry.links])
+        states = host.crawl.knows([link.key for link in entry.links])
         new = [link for link, state in zip(entry.links, states, strict=True) if state == State.NEW]
         page = outcome.pick.url if entry.response is None else entry.response.url
         try:
@@ -369,7 +370,8 @@ class AskIfChanged:
         """Whether this crawl has read the page or file before, and asks itself whether it has changed since."""
         host = host_of(self.crawler)
         entry = None if host is None else host.inflight.find(request)
-        return entry is not None and entry.coming is not None and bool(entry.coming.last.digest)
+        visits = None if host is None else host.features.find(Visits)
+        return entry is not None and visits is not None and bool(visits.last(entry).digest)
 
     def process_response(self, request: Request, response: Response) -> Response:
         remembered = self._remembered.pop(request, None)

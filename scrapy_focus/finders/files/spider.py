@@ -17,7 +17,7 @@ from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.features.revisits.feature import NOT_MODIFIED
 from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.files.file_names import safe_name
 from scrapy_focus.finders.files.next_crawl import Again

@@ -79,7 +79,7 @@ class LinkNotes:
                 "of them", "the scheduler" if host is None else host.policy.__qualname__,
             )  # fmt: skip
         if host is not None:
-            host.listeners.append(self._note)
+            host.features.on("outcome", self._note)
 
     def _note(self, entry: Entry, outcome: Outcome) -> None:
         where = outcome.pick.url if entry.response is None else entry.response.url

@@ -76,8 +76,8 @@ class WatchNotes:
         host = host_of(self.crawler)
         self._try(self._begin)
         if host is not None:
-            host.listeners.append(self._note)
-            host.when_closing.append(self._list_tables)
+            host.features.on("outcome", self._note)
+            host.features.on("close", self._list_tables)
         self._writings.now()
 
     def _begin(self) -> None:

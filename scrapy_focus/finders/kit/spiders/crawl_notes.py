@@ -18,11 +18,11 @@ from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
-from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.finders.kit.page.folder import PAGE, write_page
 from scrapy_focus.finders.kit.page.words import within
 from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
 from scrapy_focus.finders.kit.spiders.writings import Writings, list_pages, list_tables
+from scrapy_focus.goals.structured import types_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,6 @@ _BETWEEN = 10.0  # seconds between two notes of how the crawl stands
 _MOST = 1000  # hosts and extensions that are noted
 _LINKS = 1000  # of a page whose keys are noted
 _FINE = 50_000  # links that led somewhere, of which that is remembered
-_PARAMETERS = 200  # that do not matter, which are noted
 _OF_BROWSERS = ("browser/", "api/")  # begin the names of counts that say what was rendered
 
 
@@ -106,8 +105,8 @@ class CrawlNotes:
         if offsite is not None:
             self._elsewhere = offsite.domains_seen
         if host is not None:
-            host.listeners.append(self._note)
-            host.when_closing.append(self._list_tables)
+            host.features.on("outcome", self._note)
+            host.features.on("close", self._list_tables)
             self._list_tables()
             if host.policy.can("tables") and self._writings is None:
                 self._writings = Writings(self._list_tables)
@@ -162,8 +161,10 @@ class CrawlNotes:
             facts |= {
                 "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
-                "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
+                "parameters": [],
             }  # fmt: skip
+            for shown in host.shown():
+                facts |= shown.notes
             if status.said:
                 facts["said"] = [*status.said]
             if status.alarm:

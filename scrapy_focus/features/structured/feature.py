@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.feature import Feature
+from scrapy_focus.goals.structured import TYPE_COUNT, types_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.goals.structured import StructuredDataGoal
 
 
-_TYPE = "structured/type/"  # in the names of counts
 _OTHERS = "other types"
 _KEPT = 100  # types that are counted one by one
 _LONGEST = 200  # characters of a type
 
 
-class CountStructured:
-    """A listener of outcomes that counts what a goal reads; the goal then finds it read."""
+class CountStructured(Feature):
+    """Counts what a goal reads of pages; the goal then finds it read."""
+
+    name: ClassVar[str] = "note"
 
     def __init__(self, host: Host, goal: StructuredDataGoal) -> None:
         self.host = host
         self.goal = goal
         self._types: set[str] | None = None  # that are counted; None: not known yet
 
-    def __call__(self, entry: Entry, outcome: Outcome) -> None:
+    def outcome(self, entry: Entry, outcome: Outcome) -> None:
         page = self.goal.page_of(outcome)
         if page is None or outcome.changed is False:
             return
@@ -40,7 +41,7 @@ class CountStructured:
             self.host.count("structured/entities", len(reading.entities))
             self.host.count("structured/wanted", len(self.goal.wanted(reading)))
             for name, n in Counter(name for entity in reading.entities for name in entity.types).items():
-                self.host.count(f"structured/type/{self._counted(printable(name, _LONGEST))}", n)
+                self.host.count(f"{TYPE_COUNT}{self._counted(printable(name, _LONGEST))}", n)
         if reading.broken:
             self.host.count("structured/broken", reading.broken)
         if reading.cut:
@@ -54,8 +55,3 @@ class CountStructured:
             self._types.add(name)
             return name
         return _OTHERS
-
-
-def types_seen(counts: Mapping[str, float]) -> dict[str, int]:
-    """Return how many entities of each type were seen, from the counts of a crawl."""
-    return {name.removeprefix(_TYPE): int(n) for name, n in counts.items() if name.startswith(_TYPE) and n}

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.printable import printable_logger
-from scrapy_focus.web.traps import Copies, Limits, trap_of
+from scrapy_focus.engine.feature import Feature
+from scrapy_focus.features.traps.patterns import Copies, Limits, trap_of
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
 
 logger = printable_logger(__name__)
 
-_PASSED = 64
 _WHY = {
     "links": "%s has more than %d new links: the first ones are followed",
     "folders": "%s has a path of more than %d parts: it is not followed",
@@ -26,7 +27,17 @@ _WHY = {
 }
 
 
-class Traps:
+class _Page:
+    """What is known of a page while its links come."""
+
+    __slots__ = ("is_copy", "is_long")
+
+    def __init__(self) -> None:
+        self.is_long: bool | None = None  # whether it has as many links as are followed; None: nobody looked
+        self.is_copy: bool | None = None  # whether it was seen under too many URLs; None: nobody looked
+
+
+class Traps(Feature):
     """Refuses links that a page gives. Start requests, redirects and retries are never refused.
 
     What a spider asks for by other means than a plain link (``dont_filter``, a body, another method than GET) is not
@@ -42,29 +53,21 @@ class Traps:
         Where refused links are counted.
     """
 
+    name: ClassVar[str] = "traps"
+    order: ClassVar[int] = 100
+
     def __init__(self, limits: Limits, host: Host) -> None:
         self.limits = limits
         self.host = host
         self._copies = Copies()
-        self._dropped = 0
-        self._told: set[str] = set()
+        self._pages: dict[int, _Page] = {}  # by pick
+        self._said: set[str] = set()  # reasons that were logged
 
-    def drops(self, page: Entry | None) -> bool:
-        """Whether a request of a page that has given as many links as are followed goes no further, at an early point.
-
-        One of 64 does, to be refused later: while all are dropped, the callback is not parted from the event loop.
-        """
-        if page is None or not self._is_full(page):
+    def refuse(self, request: Request, page: Entry | None) -> bool:
+        if page is None:
             return False
-        self._dropped += 1
-        if self._dropped % _PASSED == 0:
-            return False
-        self._refuse("links", page.pick.url)
-        return True
-
-    def refuses(self, request: Request, page: Entry) -> bool:
-        """Whether a request that a page gave goes no further."""
         if self._is_full(page):
+            page.full = "trap/links"
             self._refuse("links", page.pick.url)
             return True
         if request.dont_filter or request.method != "GET" or request.body:
@@ -77,25 +80,36 @@ class Traps:
             self._refuse(trap, request.url)
         return bool(trap)
 
+    def outcome(self, entry: Entry, outcome: Outcome) -> None:
+        self._pages.pop(entry.pick.id, None)
+
     def _is_full(self, page: Entry) -> bool:
         if not 0 < self.limits.links <= page.found:
             return False
-        if page.is_long is None:
+        known = self._known(page)
+        if known.is_long is None:
             body = page.response.body if isinstance(page.response, HtmlResponse) else b""
-            page.is_long = body.lower().count(b"href") > self.limits.links
-        return page.is_long
+            known.is_long = body.lower().count(b"href") > self.limits.links
+        return known.is_long
 
     def _is_copy(self, page: Entry) -> bool:
-        if page.is_copy is None:
+        known = self._known(page)
+        if known.is_copy is None:
             body = page.response.body if isinstance(page.response, HtmlResponse) else b""
             first = not body or page.pick.origin < 0 or not self.limits.copies
-            page.is_copy = not first and self._copies.count(page.pick.url, body) > self.limits.copies
-        return page.is_copy
+            known.is_copy = not first and self._copies.count(page.pick.url, body) > self.limits.copies
+        return known.is_copy
+
+    def _known(self, page: Entry) -> _Page:
+        known = self._pages.get(page.pick.id)
+        if known is None:
+            known = self._pages[page.pick.id] = _Page()
+        return known
 
     def _refuse(self, trap: str, url: str) -> None:
         self.host.count(f"trap/{trap}")
-        if trap not in self._told:
-            self._told.add(trap)
+        if trap not in self._said:
+            self._said.add(trap)
             logger.warning(
                 f"{_WHY[trap]} (FOCUS_MAX_%s); this is said once, and counted in focus/trap/%s",
                 url, getattr(self.limits, trap), trap.upper(), trap,

@@ -24,9 +24,9 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
-from scrapy_focus.engine.keptrules import TEMPLATES, Kept
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
+from scrapy_focus.features.rendering.keptrules import TEMPLATES, Kept
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, links_in, read_json
 from scrapy_focus.web.apis.paging import rest_of_lists
 from scrapy_focus.web.apis.rules import ApiRules

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import Request
 
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.core.types import Signal, State
+from scrapy_focus.engine.feature import Feature
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, Listed, Reading
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.told import Told, absolute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from scrapy.crawler import Crawler
-
+    from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.engine.links import Links
     from scrapy_focus.web.listings import Listing
     from scrapy_focus.web.told import Reason
 
@@ -38,7 +37,7 @@ _SAID: dict[str, str] = {
 }
 
 
-class Signals:
+class Signals(Feature):
     """Reads the sitemaps and feeds among the answers of a crawl, whoever asked for them, and tells the crawl.
 
     New URLs in them are none of its business: those the spider asks for. What an entry says is told once, as a
@@ -46,35 +45,28 @@ class Signals:
 
     Parameters
     ----------
-    crawler, host, links
+    host
         Of the crawl.
-    hear
-        Where signals go.
-    knows_all
-        Whether what is not known here is known nowhere: no other machine crawls, too.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        host: Host,
-        links: Links,
-        hear: Callable[[Sequence[Signal]], None],
-        *,
-        knows_all: bool = True,
-    ) -> None:
-        self.crawler = crawler
+    name: ClassVar[str] = "hear"
+    order: ClassVar[int] = 100
+
+    def __init__(self, host: Host) -> None:
         self.host = host
-        self.links = links
-        self._hear = hear
-        self._knows_all = knows_all
+        self.crawler = host.crawler
+        self._hear = host.crawl.hear
+        self._knows_all = not host.crawl.where  # else what is not known here may be known to another machine
         self._told = Told()
-        self._is_on = host.policy.can("hear")
         self._noted: set[str] = set()  # reasons that were logged
 
-    def is_long(self, entry: Entry) -> bool:
-        """Whether the page of a pick is a listing that takes long to be read."""
-        return entry.response is not None and len(entry.response.body) > _LONG and bool(self._kind(entry))
+    def outcome(self, entry: Entry, outcome: Outcome) -> None:
+        """A listing that takes long to be read is read in turns of the event loop."""
+        if entry.response is not None and len(entry.response.body) > _LONG and self._kind(entry):
+            entry.takes_turns = True
+
+    def read_page(self, entry: Entry, outcome: Outcome) -> Iterator[None]:
+        return self.hearing(entry)
 
     def hearing(self, entry: Entry) -> Iterator[None]:
         """Let the policy hear what the page of a pick says of others, if it is a sitemap or a feed; pauses now and
@@ -99,16 +91,11 @@ class Signals:
             self._note("cut", "%s is read up to %d bytes or %d entries", response.url, reading.largest, reading.most)
 
     def ping(self, url: str, modified: float | None, kind: str) -> bool:
-        """Let the policy hear that a page changed, now by default; ``False`` where that does nothing: the policy does
-        not listen, the page is not known, or what is said cannot be.
+        """Let the policy hear that a page changed, now by default; ``False`` where that does nothing: the page is not
+        known, or what is said cannot be.
         """
         now = self.host.status().at
         modified = now if modified is None else modified
-        if not self._is_on:
-            self._note(
-                "deaf", "%s does not listen to signals: a ping for %s does nothing", self.host.policy.__name__, url
-            )
-            return False
         signal: Signal | Reason = "no_url"
         if not math.isfinite(modified):
             signal = "unreadable"
@@ -119,7 +106,7 @@ class Signals:
         if isinstance(signal, str):
             self._pass_over(signal, Listed(url, changed=str(modified)), kind)
             return False
-        if self._knows_all and self.host.knows([signal.key]) == [State.NEW]:
+        if self._knows_all and self.host.crawl.knows([signal.key]) == [State.NEW]:
             return False
         self._hear([signal])
         return True
@@ -127,7 +114,7 @@ class Signals:
     def _kind(self, entry: Entry) -> Listing:
         """Return what kind of listing the page of a pick is, ``""`` for any other page."""
         response = entry.response
-        if not self._is_on or response is None or entry.failure is not None or entry.stopped:
+        if response is None or entry.failure is not None or entry.stopped:
             return ""
         if not 200 <= response.status < 300:
             return ""
@@ -147,11 +134,11 @@ class Signals:
     def _signal(self, url: str, modified: float, kind: str) -> Signal | Reason:
         try:
             request = Request(url)
-            key = self.links.key(request)
+            key = self.host.links.key(request)
         except ValueError:
             return "no_url"
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
-        priorities = self.links.priorities
+        priorities = self.host.links.priorities
         return Signal(key, slot if priorities is None else priorities.name(slot, 0), modified, kind)
 
     def _pass_over(self, reason: Reason, entry: Listed, listing: str) -> None:

@@ -11,21 +11,23 @@ answers 304 to that is wrong, too. A host that was found out is asked for whole 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy import signals
 from scrapy.http import HtmlResponse
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_focus.core.printable import brief, printable_logger
-from scrapy_focus.engine.lastvisit import Coming, Visit
+from scrapy_focus.engine.conditions import has_conditions
+from scrapy_focus.engine.feature import Feature
 from scrapy_focus.engine.marks import VISIT
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features.revisits.lastvisit import Coming, Visit
 from scrapy_focus.web.digest import bytes_digest, page_digest
 from scrapy_focus.web.validators import etag_of, max_age_of, modified_of
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_focus.core.types import Outcome
@@ -42,7 +44,6 @@ UNCHANGED = "unchanged"
 #: Answers 404 in a row, after which a page is gone.
 MISSES = 3
 
-_CONDITIONS = ("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range")
 _UNMODIFIED, _NOT_FOUND, _GONE = 304, 404, 410
 _RESTLESS = 5  # visits in a row that each found another page, after which it is counted
 _LARGE = 2_000_000  # bytes of a page, above which it is not parsed for this
@@ -52,36 +53,73 @@ _SHOWN = 3  # hosts that are named in the log
 _LONGEST_TYPE = 100  # characters
 
 
-class Visits:
+class Visits(Feature):
     """Asks whether pages have changed, sees whether they have, and withholds those that have not from the spider.
 
     Parameters
     ----------
-    crawler
-        Of the crawl.
     host
-        The scheduler.
+        Of the crawl.
     shows_unchanged
         Whether the spider is given pages that have not changed (``FOCUS_UNCHANGED``).
     """
 
-    def __init__(self, crawler: Crawler, host: Host, *, shows_unchanged: bool) -> None:
+    name: ClassVar[str] = "visit"
+    order: ClassVar[int] = 400  # behind renderings, as what is stored of a page is that of its next visit
+
+    def __init__(self, host: Host, *, shows_unchanged: bool) -> None:
         self.host = host
         self.shows_unchanged = shows_unchanged
-        self._asks = not crawler.settings.getbool("HTTPCACHE_ENABLED")  # else the cache does
+        self._coming: dict[int, Coming] = {}  # visits under way, by pick
+        self._asks = not host.crawler.settings.getbool("HTTPCACHE_ENABLED")  # else the cache does
         self._right: OrderedDict[str, int] = OrderedDict()  # by host: checks that proved what it had said
         self._wrong: OrderedDict[str, None] = OrderedDict()  # hosts that are not believed
         self._named = 0
+        host.crawler.signals.connect(self._on_response, signals.response_received)
 
-    def begin(self, request: Request) -> Coming:
-        """Return the visit that a request is for, and take the record of the last one off it."""
-        return Coming(Visit.unpack(request.meta.get(VISIT)))
+    def last(self, entry: Entry) -> Visit:
+        """Return what is known of the page of a pick from its last visit: the defaults, if there was none."""
+        coming = self._coming.get(entry.pick.id)
+        return Visit() if coming is None else coming.last
 
-    def ask(self, entry: Entry, coming: Coming, request: Request) -> None:
+    def hand_out(self, entry: Entry, request: Request) -> bool:
+        if entry.pick.method == "GET":
+            entry.first, entry.visited = request.copy(), VISIT in request.meta
+            self._coming[entry.pick.id] = Coming(Visit.unpack(request.meta.get(VISIT)))
+        return False
+
+    def give_back(self, entry: Entry) -> None:
+        coming = self._coming.pop(entry.pick.id, None)
+        if coming is not None:
+            self._restore(coming, entry.request)
+
+    def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
+        """Keep the request of a page so that it can be sent again, and say how it is stored."""
+        coming = self._coming.pop(entry.pick.id, None)
+        if coming is not None:
+            self._restore(coming, entry.request)
+        if outcome.pick.method == "HEAD":
+            return None
+        first = entry.first
+        if first is None or self.host.links.key(first) != entry.pick.key:  # it is lost, or a further request
+            return outcome._replace(once=True)
+        if coming is not None:
+            as_before = outcome, coming.last
+            outcome, following = self.host.guard("visit", as_before, self._concluded, entry, coming, outcome)
+            first.meta[VISIT] = following.pack()
+        return outcome._replace(payload=self.host.requests.pack(entry.pick.key, first))
+
+    def ask(self, request: Request) -> None:
         """Put conditions on a request on its way out, if its page was seen and its server may be believed.
 
         Conditions of the spider or of another middleware stay. Redirects and retries come here, too.
         """
+        entry = self.host.inflight.find(request)
+        coming = None if entry is None or entry.request is not request else self._coming.get(entry.pick.id)
+        if entry is not None and coming is not None:
+            self.host.guard("visit", None, self._ask, entry, coming, request)
+
+    def _ask(self, entry: Entry, coming: Coming, request: Request) -> None:
         _take_back(coming, request)
         coming.owns = has_conditions(request)
         last, where = coming.last, _host(request)
@@ -101,8 +139,15 @@ class Visits:
             coming.asks["If-Modified-Since"] = last.modified
         request.headers.update(coming.asks)
 
-    def arrived(self, coming: Coming, response: Response, request: Request) -> None:
-        """A response is there, and goes to the spider next, unless it is of a page that has not changed."""
+    def _on_response(self, response: Response, request: Request) -> None:
+        """A response is there, and the spider has not read it yet."""
+        entry = self.host.inflight.find(request)
+        if entry is not None and entry.response is response and (coming := self._coming.get(entry.pick.id)) is not None:
+            self.host.guard("visit", None, self._arrived, coming, response, request)
+            entry.is_unchanged = coming.changed is False
+
+    def _arrived(self, coming: Coming, response: Response, request: Request) -> None:
+        """A response goes to the spider next, unless it is of a page that has not changed."""
         if response.status == _UNMODIFIED:
             self._told(coming, response)
         elif NOT_MODIFIED in response.flags:
@@ -120,7 +165,7 @@ class Visits:
         else:
             request.callback = _read_already
 
-    def restore(self, coming: Coming, request: Request | None) -> None:
+    def _restore(self, coming: Coming, request: Request | None) -> None:
         """Let a request be what the spider made it, when its visit is over."""
         if request is not None:
             _take_back(coming, request)
@@ -134,7 +179,7 @@ class Visits:
             request.meta["handle_httpstatus_list"] = handled
         coming.kept = None
 
-    def concluded(self, entry: Entry, coming: Coming, outcome: Outcome) -> tuple[Outcome, Visit]:
+    def _concluded(self, entry: Entry, coming: Coming, outcome: Outcome) -> tuple[Outcome, Visit]:
         """Return the outcome of a visit with what it says of the page as it was before, and what the next has to know.
 
         A page that is gone, by 410 or by 404 three times in a row, is not fetched again: the outcome says ``once``.
@@ -239,11 +284,6 @@ class Visits:
                 "%s %s (%s): from now on its pages are fetched whole (focus/visit/doubted)", where, why,
                 brief(response.url),
             )  # fmt: skip
-
-
-def has_conditions(request: Request) -> bool:
-    """Whether a request may be answered with 304."""
-    return any(name in request.headers for name in _CONDITIONS)
 
 
 def _read_already(response: Response, **kwargs: Any) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.files import write_atomically
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import counted, printable, printable_logger, reason_of
 from scrapy_focus.core.types import State
+from scrapy_focus.engine.feature import Feature, Shown
+from scrapy_focus.engine.marks import GIVEN, VISIT
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.web.nearcopies import NearCopies, Stripped, file_print, page_print
+from scrapy_focus.features.near_copies.learner import NearCopies, Stripped, file_print, page_print
 from scrapy_focus.web.queries import query_of
 
 if TYPE_CHECKING:
@@ -22,11 +24,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_focus.core.types import Pick
+    from scrapy_focus.core.types import Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.engine.links import Links
-    from scrapy_focus.web.nearcopies import Change, Ignored
+    from scrapy_focus.features.near_copies.learner import Change, Ignored
 
 logger = printable_logger(__name__)
 
@@ -38,7 +39,9 @@ _EVERY = 100  # outcomes between two writes
 _SPENT = ("ok", "mime_stop", "too_large", "redirect_seen")  # outcomes that a copy of the page would have, too
 _GONE = (404, 410)
 _LARGE = 2_000_000  # bytes of a page that is not read for this
-_AT_ONCE = 100  # links that are given back
+_NOTED = 200  # parameters
+_NAMES = 3  # of parameters, in a line
+_LONGEST_NAME = 20  # characters
 
 
 class Held(NamedTuple):
@@ -49,30 +52,32 @@ class Held(NamedTuple):
     was_picked: bool  # so that the frontier takes it for fetched
 
 
-class NearCopyFilter:
+class NearCopyFilter(Feature):
     """Refuses links to copies, lets some through to see whether they still are, and gives back what it refused wrongly.
 
     Start requests, ``dont_filter``, other methods than GET and requests with a body are never refused. Links that are
     refused are no part of the crawl: another page may offer them again. The last 4,096 are held: once a parameter turns
     out to matter, those of its host are followed after all, and if a page fails, one of its copies is.
 
-    *Memory*: besides what :class:`~scrapy_focus.web.nearcopies.NearCopies` keeps, 4,096 requests that are held, as many
-    that are to be followed after all, and three tables of 65,536 keys: some 40 MB at most with ordinary requests.
+    *Memory*: besides what :class:`~scrapy_focus.features.near_copies.learner.NearCopies` keeps, 4,096 requests that are
+    held, as many that are to be followed after all, and three tables of 65,536 keys: some 40 MB at most with ordinary
+    requests.
 
     Parameters
     ----------
     host
         The scheduler.
-    links
-        Where the keys of requests come from.
     path
         File in which beliefs survive the process, if they are to. Which pages were fetched, the frontier knows: pages
         whose URL has ignored parameters have a further key, that of the URL without them.
     """
 
-    def __init__(self, host: Host, links: Links, path: Path | None) -> None:
+    name: ClassVar[str] = "near"
+    order: ClassVar[int] = 200  # behind traps, as what those refuse is no copy
+
+    def __init__(self, host: Host, path: Path | None) -> None:
         self.host = host
-        self.links = links
+        self.links = host.links
         self.path = path
         self.learner = NearCopies()
         self._held: OrderedDict[str, Held] = OrderedDict()  # by URL
@@ -88,7 +93,20 @@ class NearCopyFilter:
         """Return which parameters do not matter, and for how many links."""
         return self.learner.ignored()
 
-    def refuses(self, request: Request) -> bool:
+    def shown(self) -> Shown:
+        ignored = self.ignored()
+        notes = {"parameters": [each._asdict() for each in ignored[:_NOTED]]}
+        n_copies = self.host.counts["near/dropped"]
+        if not n_copies:
+            return Shown(notes=notes)
+        names = sorted({each.name for each in ignored if each.links})
+        line = f"{counted(n_copies, 'link')} not followed, as they differ only in {_listed(names)}"
+        return Shown(lines=[line], notes=notes)
+
+    def refuse_new(self, request: Request, page: Entry | None) -> bool:
+        return self._refuses(request)
+
+    def _refuses(self, request: Request) -> bool:
         """Whether a new link goes no further."""
         if "?" not in request.url and ";" not in request.url:
             return False
@@ -107,8 +125,16 @@ class NearCopyFilter:
         self.learner.offer(request.url)
         return False
 
-    def skips(self, request: Request, pick: Pick) -> bool:
+    def hand_out(self, entry: Entry, request: Request) -> bool:
         """Whether a link that waited is not asked for now: its page was fetched meanwhile, or is being."""
+        if State.FETCHED in self.host.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
+            return False  # else a revisit would count as a copy, and a rendering
+        if not self._skips(request, entry.pick):
+            return False
+        entry.verdict = "near_copy"
+        return True
+
+    def _skips(self, request: Request, pick: Pick) -> bool:
         if ("?" not in request.url and ";" not in request.url) or not _is_plain(request) or pick.key in self._checks:
             return False
         stripped = self.learner.stripped(request.url)
@@ -123,11 +149,11 @@ class NearCopyFilter:
         _put(self._owners, stripped.key, pick.key)
         return False
 
-    def concluded(self, entry: Entry) -> None:
-        """A pick comes back: learn from its page, and note for the frontier which copies of it need not be fetched."""
+    def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
+        """Learn from a page, and note for the frontier which copies of it need not be fetched."""
         pick, label = entry.pick, entry.label()
-        if label == "near_copy" or pick.method == "HEAD":
-            return
+        if entry.visited or label == "near_copy" or pick.method == "HEAD":
+            return None
         self._checks.pop(pick.key, None)
         self.learner.visit(pick.url)
         status = entry.response.status if entry.response is not None else 0
@@ -135,23 +161,28 @@ class NearCopyFilter:
             self._learn(pick.url, entry.response)
         if label in _SPENT or status in _GONE:
             urls = {pick.url, entry.response.url if entry.response is not None else pick.url}
-            entry.also += [stripped.key for url in urls if (stripped := self.learner.stripped(url)) is not None]
+            copies = [stripped.key for url in urls if (stripped := self.learner.stripped(url)) is not None]
+            n = len(entry.also)  # a page that leads to a known one has the key of that behind its own
+            outcome = outcome._replace(also=(*outcome.also[:n], *copies, *outcome.also[n:]))
         else:
             self._fail(pick)
         self._write_sometimes()
+        return outcome
 
-    @property
-    def gives_back(self) -> bool:
-        """Whether there are links that were refused and are to be followed after all."""
-        return bool(self._given_back)
-
-    def given_back(self) -> Iterator[Request]:
-        """Yield some of these, each once, without those that came to the crawl in another way or are refused again."""
-        for _ in range(min(_AT_ONCE, len(self._given_back))):
+    def _returned(self) -> Iterator[Request]:
+        """Yield the links that were refused and are to be followed after all, each once, without those that came to the
+        crawl in another way or are refused again.
+        """
+        while self._given_back:
             held = self._given_back.popleft()
-            if (held.was_picked or not self.links.is_known(held.request)) and not self.refuses(held.request):
-                self.host.count("near/returned")
+            if self.host.guard("near", True, self._returns, held):
                 yield held.request
+
+    def _returns(self, held: Held) -> bool:
+        if (not held.was_picked and self.links.is_known(held.request)) or self._refuses(held.request):
+            return False
+        self.host.count("near/returned")
+        return True
 
     def close(self) -> None:
         """Write what is believed."""
@@ -173,7 +204,7 @@ class NearCopyFilter:
         return bare not in self._failed and self._states(bare) in ([State.FLYING], [State.FETCHED])
 
     def _states(self, key: int) -> list[State]:
-        return self.host.knows([key])
+        return self.host.crawl.knows([key])
 
     def _drop(self, held: Held, key: int) -> bool:
         """Drop a link, but for one now and then."""
@@ -214,6 +245,8 @@ class NearCopyFilter:
         for each in held:
             del self._held[each.request.url]
             self._owners.pop(each.stripped.key, None)
+            if not self._given_back:
+                self.host.take_back(self._returned())
             self._given_back.append(each)
 
     def _tell(self, change: Change) -> None:
@@ -259,6 +292,11 @@ def _print_of(response: Response) -> int:
     if len(response.body) > _LARGE or not can_be_read(response):
         return 0
     return page_print(response.selector.root)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(printable(name, _LONGEST_NAME) for name in names[:_NAMES])
+    return f"{shown} and {len(names) - _NAMES:,} more" if len(names) > _NAMES else shown
 
 
 def _is_plain(request: Request) -> bool:

@@ -11,6 +11,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy_focus.core.types import State
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Collection, Iterable
     from typing import Self
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.engine.host import Host
+    from scrapy_focus.cluster.worker import Worker
+    from scrapy_focus.core.crawl import Crawl
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.links import Links
 
@@ -48,8 +50,10 @@ class Seen:
     ----------
     crawler
         Whose settings and requests they are.
-    host
-        The scheduler.
+    crawl
+        The crawl, which knows what was found.
+    counts
+        Where to count.
     links
         Where the keys of requests come from.
     wanted
@@ -65,7 +69,8 @@ class Seen:
     def __init__(
         self,
         crawler: Crawler,
-        host: Host,
+        crawl: Crawl | Worker,
+        counts: Counter[str],
         links: Links,
         *,
         wanted: Collection[State],
@@ -74,7 +79,8 @@ class Seen:
         resumed: bool,
     ) -> None:
         self.crawler = crawler
-        self.host = host
+        self.crawl = crawl
+        self.counts = counts
         self.links = links
         self.wanted = wanted
         self.tells_keys = tells_keys
@@ -125,7 +131,7 @@ class Seen:
         """
         if not self._is_known(request, entry):
             return False
-        self.host.count("link/known")
+        self.counts["link/known"] += 1
         return True
 
     def passes(self, request: Request, entry: Entry) -> bool:
@@ -182,7 +188,7 @@ class Seen:
         """Whether the policy wants a link in the state of this one, or in that which it has when links are placed."""
         if not self.wanted:
             return False
-        [state] = self.host.knows([key])
+        [state] = self.crawl.knows([key])
         if state == State.FLYING and State.FETCHED in self.wanted:  # the page may have a link to itself
             return True
         return state in self.wanted or self.links.is_coming(key)
@@ -216,7 +222,7 @@ class KnownUrls:
         if self.tells_keys and key not in self._noted:
             self._noted.add(key)
             self._entry.known.append(key)
-        self._seen.host.count("link/known")
+        self._seen.counts["link/known"] += 1
         return True
 
 

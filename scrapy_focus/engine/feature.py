@@ -1,0 +1,134 @@
+"""The seam for features: eight hooks along the way of a request, and who is called at each.
+
+A feature is what a setting adds to a crawl: it refuses copies, asks whether pages have changed, counts what pages say.
+Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing else of
+the package knows them, so that a feature can be deleted with its folder.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from scrapy import Request
+
+    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+
+    F = TypeVar("F", bound="Feature")
+
+
+#: The hooks of a feature, in the order in which data flows.
+HOOKS = ("refuse", "refuse_new", "hand_out", "give_back", "outcome", "read_page", "settled", "close")
+
+
+class Shown(NamedTuple):
+    """What a feature shows of itself."""
+
+    lines: Sequence[str] = ()  # for the progress of the crawl
+    tables: Sequence[PolicyTable] = ()
+    notes: Mapping[str, Any] = {}  # plain values by name, for those who write down how a crawl stands
+
+
+class Feature:
+    """Base class of features. Each hook does nothing; override those that you need.
+
+    The hooks are listed in the order in which data flows. What a hook raises is logged and counted as
+    ``focus/error/<name>``, and the crawl continues as if the hook had done nothing. Who needs to know when the crawl
+    begins connects to Scrapy's ``spider_opened``: by then all middlewares are there.
+    """
+
+    name: ClassVar[str] = "feature"  # under which its errors are counted
+    order: ClassVar[int] = 500  # features with a lower order are called first
+
+    def refuse(self, request: Request, page: Entry | None) -> bool:
+        """Whether a request goes no further, before the dupefilter sees it. ``page``: where it was found, if on a page.
+
+        Redirects and retries are not asked about, and neither are most requests for URLs that are known already.
+        """
+        return False
+
+    def refuse_new(self, request: Request, page: Entry | None) -> bool:
+        """The same behind the dupefilter: whether a request for a new URL goes no further."""
+        return False
+
+    def hand_out(self, entry: Entry, request: Request) -> bool:
+        """Whether to pass over a pick whose request is about to go to the downloader; may change the request."""
+        return False
+
+    def give_back(self, entry: Entry) -> None:
+        """The request of a pick was never sent, and waits again."""
+
+    def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
+        """Return an outcome as the crawl is to see it, before it is reported; ``None`` leaves it as it is."""
+        return None
+
+    def read_page(self, entry: Entry, outcome: Outcome) -> Iterator[None] | None:
+        """Work on a page before its links are placed; an iterator is taken one step in each turn of the event loop
+        where the page takes long (``entry.takes_turns``).
+        """
+        return None
+
+    def settled(self, entry: Entry, outcome: Outcome, earned: float) -> None:
+        """The crawl has an outcome and its reward: the pick is over."""
+
+    def close(self) -> None:
+        """The crawl ends: all picks came back, and the frontier can still be read."""
+
+    def shown(self) -> Shown:
+        """Return what progress, pages and tables show of the feature. It may be asked at any time, and is no hook."""
+        return Shown()
+
+
+class Hook(NamedTuple):
+    """One call at a hook."""
+
+    order: int
+    name: str
+    call: Callable[..., Any]
+
+
+class Features:
+    """The features of a crawl, and for each hook whom to call."""
+
+    def __init__(self) -> None:
+        self.refuse: list[Hook] = []
+        self.refuse_new: list[Hook] = []
+        self.hand_out: list[Hook] = []
+        self.give_back: list[Hook] = []
+        self.outcome: list[Hook] = []
+        self.read_page: list[Hook] = []
+        self.settled: list[Hook] = []
+        self.close: list[Hook] = []
+        self._features: list[Feature] = []
+
+    def add(self, feature: Feature) -> None:
+        """Call the hooks of a feature from now on: only those that it overrides cost anything."""
+        self._features.append(feature)
+        for hook in HOOKS:
+            if getattr(type(feature), hook) is not getattr(Feature, hook):
+                self.on(hook, getattr(feature, hook), name=feature.name, order=feature.order)
+
+    def on(self, hook: str, call: Callable[..., Any], *, name: str = "note", order: int = 900) -> None:
+        """Call a function at one hook, for parts of a project that are no features; see :class:`Feature`."""
+        hooks: list[Hook] = getattr(self, hook)
+        insort(hooks, Hook(order, name, call), key=lambda each: each.order)  # behind those of the same order
+
+    def find(self, cls: type[F]) -> F | None:
+        """Return the feature of a class, ``None`` where the crawl has none."""
+        return next((each for each in self._features if isinstance(each, cls)), None)
+
+    def able(self, ability: str) -> Any:
+        """Return the first feature with a method of that name, ``None`` where the crawl has none.
+
+        For those who must not import its class, or it could not be deleted.
+        """
+        return next((each for each in self._features if hasattr(each, ability)), None)
+
+    def __iter__(self) -> Iterator[Feature]:
+        """Go through the features in the order in which they were added."""
+        return iter(self._features)

@@ -1,0 +1,203 @@
+"""Requests on their way in: what is known or refused goes no further, the rest become links."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_focus.core.crawl import PART
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.types import Link
+from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.redirects import Redirects
+from scrapy_focus.engine.requests import Unsendable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy import Request
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.feature import Hook
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+_LONGEST_REASON = 1000  # characters
+_AT_ONCE = 100  # links that are given back
+_SHOWN_ERRORS = 3  # after that they are only counted
+
+
+class Intake:
+    """Makes links of requests. Those of a page go with its outcome; those of no page are placed before each choice.
+
+    Parameters
+    ----------
+    host
+        Of the crawl.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.redirects = Redirects(host)
+        self.spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
+        self._loose: list[tuple[Link, Request, bool]] = []  # of no page, still to be packed
+        self._notes_priority = host.priorities is None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there are links that are not with the policy yet, and wait for no page."""
+        return bool(self._loose or self.host.returned)
+
+    @property
+    def has_loose(self) -> bool:
+        """Whether links of no page are still to be placed."""
+        return bool(self._loose)
+
+    def take(self, request: Request) -> bool:
+        """Make a link of a request, or let a pick continue with it; ``False`` if it goes no further."""
+        host = self.host
+        pick_id = request.meta.pop(PICK, None)
+        entry = None if pick_id is None else host.inflight.entries.get(pick_id)
+        if entry is not None:
+            entry.yielded.discard(hash(request.url))
+            entry.quiet = 0
+            if not entry.returned:
+                returns = self.redirects.returns(entry, request)
+                seen = not returns and self._is_seen(request, entry)
+                return self.redirects.follow(entry, request, seen=seen)
+        source = entry or host.inflight.page_of(request)
+        page = source if source is not None and source.returned else None
+        if page is not None and host.seen.passes(request, page):
+            return False
+        if host.features.refuse and self._is_refused(host.features.refuse, request, page):
+            return False
+        seen = self._is_seen(request, entry)
+        if source is None:
+            if request.meta.get("is_start_request"):
+                host.seeds.add(urlparse_cached(request).hostname or "")
+            if self._has_begun(request):
+                return False
+        if seen and not host.seen.is_wanted(request):
+            if source is not None:
+                host.seen.note(request, source)
+            return False
+        if not seen and host.features.refuse_new and self._is_refused(host.features.refuse_new, request, page):
+            host.seen.forget([request.url])
+            return False
+        self._note_priority(request)
+        return self._keep_loose(request, seen) if source is None else self._add(request, source, seen)
+
+    def place(self) -> None:
+        """Let the next links of no page be placed."""
+        if self._loose:
+            self.add([*self._packed()])
+            if self._loose:
+                self.host.ask_again()
+
+    def add(self, links: Sequence[Link], source: Outcome | None = None) -> None:
+        """Let links be placed."""
+        self.host.crawl.add(links, source)
+        self.host.seen.forget(self.host.links.placed(links))
+
+    def _is_refused(self, hooks: list[Hook], request: Request, page: Entry | None) -> bool:
+        for hook in hooks:
+            try:
+                if hook.call(request, page):
+                    return True
+            except Exception as error:
+                self.host.note_error(hook.name, error)
+        return False
+
+    def _is_seen(self, request: Request, entry: Entry | None) -> bool:
+        seen = self.host.seen.has(request, entry)
+        if seen and self.host.resumed and request.meta.get("is_start_request"):
+            return not self.host.links.is_recalled(request)
+        return seen
+
+    def _has_begun(self, request: Request) -> bool:
+        """Whether it is a start request that this job has from an earlier run."""
+        return self.host.job is not None and self.host.links.is_stored_start(request)
+
+    def _keep_loose(self, request: Request, seen: bool) -> bool:
+        """Keep a request of no page: who scheduled it may change it until it is placed."""
+        self.host.count("link/loose")
+        self._make_loose(request, seen)
+        return not seen
+
+    def _make_loose(self, request: Request, seen: bool) -> None:
+        self._loose.append((self.host.links.make(request, seen=seen, later=True), request, seen))
+
+    def _add(self, request: Request, source: Entry, seen: bool) -> bool:
+        """Add a request to the links of its page."""
+        try:
+            link = self.host.links.make(request, seen=seen)
+        except Unsendable as error:
+            self._note_unsendable(request, error)
+            return False
+        source.found += 1
+        source.links.append(link)
+        if not seen:
+            self._count_enqueued(link)
+        return not seen
+
+    def take_back(self) -> None:
+        """Take the next requests that a feature gives back."""
+        returned = self.host.returned
+        if not returned:
+            return
+        n_taken = 0
+        for request in islice(returned[0], _AT_ONCE):  # each is a link before the next is asked for
+            n_taken += 1
+            self.host.guard("enqueue_request", None, self._make_loose, request, False)
+        if n_taken < _AT_ONCE:
+            del returned[0]
+        self.host.ask_again()
+
+    def _packed(self) -> Iterator[Link]:
+        """Yield the next links of no page, with their requests as they are now."""
+        loose, self._loose = self._loose[:PART], self._loose[PART:]
+        for link, request, seen in loose:
+            packed = self.host.guard("enqueue_request", request, self._pack, link, request, seen)
+            if packed is request:
+                self.spilled.append(request)
+            elif isinstance(packed, Link):
+                yield packed
+
+    def _pack(self, link: Link, request: Request, seen: bool) -> Link | None:
+        """Return a link of no page with its request as it is now; ``None`` if that cannot be sent."""
+        try:
+            packed = self.host.links.pack(link, request, seen=seen)
+        except Unsendable as error:
+            self._note_unsendable(request, error)
+            return None
+        if not seen:
+            self._count_enqueued(packed)
+        return packed
+
+    def _count_enqueued(self, link: Link) -> None:
+        self.host.count_as_scrapy("enqueued", stored=bool(link.payload))
+        if self.host.crawl.is_kept and not link.payload:
+            self.host.crawler.stats.inc_value("scheduler/unserializable")
+
+    def _note_unsendable(self, request: Request, error: Unsendable) -> None:
+        host = self.host
+        host.seen.forget([request.url])
+        host.count("link/unsendable")
+        if host.counts["link/unsendable"] <= _SHOWN_ERRORS:
+            logger.error("%s", reason_of(error, _LONGEST_REASON), extra={"spider": host.crawler.spider})
+
+    def _note_priority(self, request: Request) -> None:
+        """Say once that a priority is not looked at."""
+        if request.priority and self._notes_priority and "retry_times" not in request.meta:  # Scrapy's own
+            self._notes_priority = False
+            crawler = self.host.crawler
+            by = "DEPTH_PRIORITY" if crawler.settings.getint("DEPTH_PRIORITY") else "Request.priority"
+            logger.info(
+                "%s is used, and is not looked at: the policy decides what comes next. FOCUS_REQUEST_PRIORITY = True "
+                "lets higher priorities go first", by, extra={"spider": crawler.spider},
+            )  # fmt: skip

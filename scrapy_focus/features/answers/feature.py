@@ -1,0 +1,87 @@
+"""Keeps each answer until its page is done, so that a run after a kill does not ask for it again."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy import signals
+
+from scrapy_focus.core.types import State
+from scrapy_focus.engine.conditions import has_conditions
+from scrapy_focus.engine.feature import Feature
+from scrapy_focus.features.answers.file import ANSWERS, KeptAnswers
+from scrapy_focus.features.answers.values import answer_of, question_of, response_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+
+__all__ = ["ANSWERS", "KeepAnswers"]
+
+
+class KeepAnswers(Feature):
+    """Writes down answers as they arrive, and forgets them when their pages are done.
+
+    Parameters
+    ----------
+    host
+        Of the crawl.
+    path
+        The file.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+
+    name: ClassVar[str] = "answers"
+
+    def __init__(self, host: Host, path: Path) -> None:
+        self.host = host
+        self.kept = KeptAnswers(path, self._states_when_killed)
+        host.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
+
+    def recall(self, request: Request) -> Response | None:
+        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+        return self.host.guard("recall", None, self._recall, request)
+
+    def settled(self, entry: Entry, outcome: Outcome, earned: float) -> None:
+        self.kept.forget(entry.pick.key)
+
+    def close(self) -> None:
+        self.kept.close()
+
+    def _recall(self, request: Request) -> Response | None:
+        entry = self.host.inflight.find(request)
+        answer = None if entry is None else self.kept.take(entry.pick.key, question_of(request))
+        if answer is None:
+            return None
+        response = response_of(answer)
+        if response.status == HTTPStatus.NOT_MODIFIED and not has_conditions(request):  # it had some before the kill
+            return None
+        self.host.count("answer/recalled")
+        return response
+
+    def _on_downloaded(self, request: Request, response: Response) -> None:
+        """Keep an answer until its page is done, before the engine does anything else."""
+        entry = self.host.inflight.find(request)
+        if entry is not None and (answer := answer_of(request, response)) is not None:
+            self.host.guard("keep", None, self.kept.keep, entry.pick.key, question_of(request), answer)
+
+    def _states_when_killed(self, keys: Sequence[int]) -> list[State]:
+        """Return what is known about keys; a page that is to be fetched again has no answer from before."""
+        crawl = self.host.crawl
+        states = crawl.knows(keys)
+        if not crawl.comes_back:
+            return states
+        flew = crawl.status().recovered
+        return [state if key in flew else State.FETCHED for key, state in zip(keys, states, strict=True)]

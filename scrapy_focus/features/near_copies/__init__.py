@@ -1,0 +1,18 @@
+"""Links that differ from a known page only in parameters that do not matter are not followed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_focus.engine.feature import Feature
+    from scrapy_focus.engine.host import Host
+
+
+def make(host: Host) -> Feature | None:
+    """Return the feature where ``FOCUS_IGNORE_PARAMETERS`` asks for it."""
+    if not host.config.ignore_parameters:
+        return None
+    from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
+
+    return NearCopyFilter(host, None if host.job is None else host.job.folder / PARAMETERS)

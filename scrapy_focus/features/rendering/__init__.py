@@ -1,0 +1,18 @@
+"""Pages with scripts are looked at in a browser where that pays, or read from the APIs behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_focus.engine.feature import Feature
+    from scrapy_focus.engine.host import Host
+
+
+def make(host: Host) -> Feature | None:
+    """Return the feature where the policy renders (``Policy.render``), or ``FOCUS_RENDER`` says that all pages are."""
+    if host.config.render != "always" and not host.policy.can("render"):
+        return None
+    from scrapy_focus.features.rendering.feature import Rendering
+
+    return Rendering(host)

@@ -1,0 +1,207 @@
+"""Pages that may wait again to be rendered: which, how their requests are kept, and which items they gave already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from scrapy import signals
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.printable import brief, printable_logger
+from scrapy_focus.engine.browser.found import NO_ADDON, install_commands
+from scrapy_focus.engine.feature import Feature, Shown
+from scrapy_focus.engine.inflight import unwrap
+from scrapy_focus.engine.marks import GIVEN
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features.rendering.apis import API_RULES, Apis
+from scrapy_focus.features.rendering.given import Given
+from scrapy_focus.features.rendering.keptrules import add_rules, read_rules
+from scrapy_focus.web.apis.templates import template_of
+from scrapy_focus.web.shells import is_shell
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_focus.cluster.worker import Worker
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.browser.found import Found
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+_TEMPLATES = 1_000
+_SAID = 5  # templates
+
+
+def begin_rendering(entry: Entry, request: Request) -> Given:
+    """A request is about to be handed out for a page that is to be rendered: return the items of its plain copy."""
+    entry.is_direct = GIVEN not in request.meta
+    entry.visited = not entry.is_direct
+    request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
+    return Given.unpack(request.meta.pop(GIVEN, b""))
+
+
+def take_back(entry: Entry, request: Request, given: Given) -> None:
+    """A request waits again, as the object that it is, for a page that is to be rendered."""
+    if not entry.is_direct:
+        request.meta[GIVEN] = given.pack()
+
+
+class Rendering(Feature):
+    """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``Policy.render``).
+
+    Where there is no browser it looks for pages that scripts seem to fill, and says at the end how to get one.
+
+    Parameters
+    ----------
+    host
+        Of the crawl.
+
+    Raises
+    ------
+    ConfigError
+        If the rules of an earlier crawl (``FOCUS_LEARNED_FROM``) cannot be read.
+    """
+
+    name: ClassVar[str] = "render"
+    order: ClassVar[int] = 300
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.apis: Apis | None = None  # by which pages are read that else a browser would show; None: none is rendered
+        self.shells: Shells | None = None  # where there is no browser
+        self.browser: Found = NO_ADDON  # known when the crawl begins
+        self._given: dict[int, Given] = {}  # items of plain copies, by pick
+        path = host.config.learned_from
+        is_of_leader = bool(host.crawl.where) and not Path(path).exists()
+        self._learned = read_rules(path) if path and not host.resumed and not is_of_leader else None
+        host.crawler.signals.connect(self._on_opened, signals.spider_opened)
+        if host.config.learned_to and not host.crawl.where:
+            host.when_saved.append(self._save_rules)
+
+    def given(self, entry: Entry) -> Given | None:
+        """Return the items of the plain copy of a page, where it is rendered or may be later."""
+        return self._given.get(entry.pick.id)
+
+    def hand_out(self, entry: Entry, request: Request) -> bool:
+        if entry.pick.method == "RENDER":
+            self._given[entry.pick.id] = begin_rendering(entry, request)
+            entry.is_plain = self.browser is NO_ADDON
+        elif self.apis is not None and entry.pick.method == "GET" and _is_plain(request):
+            entry.first = entry.first or request.copy()
+            for each in (entry.first, request):
+                each.meta.pop(GIVEN, None)  # of its last visit
+            self._given[entry.pick.id] = Given()
+        return False
+
+    def give_back(self, entry: Entry) -> None:
+        given = self._given.pop(entry.pick.id, None)
+        if entry.pick.method == "RENDER" and given is not None and entry.request is not None:
+            take_back(entry, unwrap(entry.request), given)
+
+    def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
+        """Say of an outcome that its page has scripts, and how its request waits if it is to be rendered."""
+        given = self._given.pop(entry.pick.id, None)
+        if outcome.pick.method == "HEAD":
+            return None
+        if self.apis is None:
+            if self.shells is not None:
+                self.shells.note(entry)
+            return None
+        if outcome.pick.method == "RENDER":
+            if not outcome.error and entry.answers is not None:
+                self.apis.rendered(entry, entry.answers)
+            return None
+        first = entry.first
+        if first is None or given is None or outcome.pick.method != "GET" or outcome.error or not entry.has_scripts:
+            return None
+        first.meta[GIVEN] = given.pack()
+        return outcome._replace(scripted=True, payload=self.host.requests.pack(entry.pick.key, first))
+
+    def shown(self) -> Shown:
+        return Shown(tables=[] if self.apis is None else self.apis.tables())
+
+    def close(self) -> None:
+        if self.shells is not None:
+            self.shells.say()
+        if self.apis is None:
+            return
+        self.apis.save()
+        self.apis.say()
+        if self.host.crawl.where and (text := self.apis.kept().for_others()):
+            cast("Worker", self.host.crawl).tell_rules(text)
+
+    def _on_opened(self) -> None:
+        self.host.guard(self.name, None, self._open)
+
+    def _open(self) -> None:
+        """Look for a browser, when all middlewares are there."""
+        mode = self.host.config.render
+        middlewares = self.host.crawler.engine.downloader.middleware.middlewares
+        self.browser = next((each.browser for each in middlewares if getattr(each, "renders", False)), NO_ADDON)
+        if mode == "never":
+            needs = install_commands(self.host.crawler.settings)
+            self._look_for_shells(f'set FOCUS_RENDER = "learn", which needs {needs}')
+            return
+        if not self.browser:
+            logger.info("Pages are not rendered: %s", self.browser.reason)
+            self._look_for_shells(self.browser.advice)
+            return
+        if mode == "always":
+            logger.info("All pages are rendered, by %s", self.browser.what)
+            return
+        logger.info("Pages with scripts are rendered where that pays, by %s", self.browser.what)
+        self.apis = self._make_apis()
+
+    def _look_for_shells(self, advice: str) -> None:
+        """Look for pages that scripts fill, as no browser shows them; say at the end how to get one."""
+        self.shells = Shells(self.host)
+        self.host.closing.advice = advice
+
+    def _make_apis(self) -> Apis:
+        path = None if self.host.job is None else self.host.job.folder / API_RULES
+        return Apis(self.host.count, path, self._learned)
+
+    def _save_rules(self, path: str) -> None:
+        """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
+        add_rules(path, (self.apis or self._make_apis()).kept())
+
+
+class Shells:
+    """Pages that scripts seem to fill, in a crawl without a browser.
+
+    Parameters
+    ----------
+    host
+        The scheduler, which counts them.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.of: Counter[str] = Counter()  # pages, by template; of 1,000
+
+    def note(self, entry: Entry) -> None:
+        """A pick comes back."""
+        response = entry.response
+        if entry.label() != "ok" or not entry.has_scripts or not isinstance(response, HtmlResponse):
+            return
+        if not can_be_read(response) or not is_shell(response.selector.root, response.url):
+            return
+        self.host.count("page/shell")
+        template = template_of(entry.pick.url)
+        if template and (template in self.of or len(self.of) < _TEMPLATES):
+            self.of[template] += 1
+
+    def say(self) -> None:
+        """Say in the log which parts of the site seem to need a browser."""
+        if self.of:
+            named = ", ".join(f"{brief(template)} ({n:,})" for template, n in self.of.most_common(_SAID))
+            logger.info("Scripts seem to fill these pages, which may show more in a browser: %s", named)
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether the spider leaves it open how a request is fetched."""
+    return request.method == "GET" and not request.body and "playwright" not in request.meta

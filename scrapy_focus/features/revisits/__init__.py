@@ -1,0 +1,18 @@
+"""Pages are fetched again: servers are asked whether they changed, and spiders see those that did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_focus.engine.feature import Feature
+    from scrapy_focus.engine.host import Host
+
+
+def make(host: Host) -> Feature | None:
+    """Return the feature where the policy lets pages come back (``Policy.again``)."""
+    if not host.crawl.comes_back:
+        return None
+    from scrapy_focus.features.revisits.feature import Visits
+
+    return Visits(host, shows_unchanged=host.config.unchanged)
