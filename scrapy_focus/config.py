@@ -730,6 +730,8 @@ def _features(settings: BaseSettings) -> tuple[Callable[[Any], Any], ...]:
     """Return what makes the features of a project, each called with the live crawl."""
     value = _given(settings, "FOCUS_FEATURES")
     named = value.split(",") if isinstance(value, str) else (value or ())
+    if not isinstance(named, list | tuple):
+        raise ConfigError(f"FOCUS_FEATURES is {brief(value)}; it takes a list of features, or of their import paths")
     features = []
     for each in named:
         try:

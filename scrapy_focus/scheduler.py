@@ -1,8 +1,8 @@
 """The schedulers: one settings line turns Scrapy's queue into a frontier that learns.
 
-Two wishes conflict. The engine asks for a request whenever it has room and wants an answer at once; the policy would
-rather know what came of the last ones first. So requests are handed out as late as possible, never more than can start
-now, and before each choice all outcomes are reported that the engine is done with.
+Two goals conflict. The engine asks for a request whenever it has room and wants an answer at once; the policy would
+rather see the outcomes of earlier requests first. So requests are handed out as late as possible, never more than can
+start now, and before each choice all outcomes are reported that the engine is done with.
 
 The way of a request: :class:`~scrapy_focus.engine.intake.Intake` makes a link of it,
 :class:`~scrapy_focus.engine.choices.Choices` chooses it, :class:`~scrapy_focus.engine.inflight.InFlight` notes what the
@@ -224,10 +224,18 @@ class FocusScheduler(BaseScheduler):
         return f"policy {told}, persistence {kept}"
 
     def hear(self, url: str, modified: float | None = None, *, kind: str = "ping") -> bool:
-        """Somebody says that a page changed, in seconds since the epoch, or just now: the policy hears it.
+        """Tell the policy that a page changed.
 
-        For extensions that are told so, by a WebSub hub, say; to be called in the thread of the crawl. ``kind`` says
-        who it is, as each kind is believed as far as it proved right.
+        For extensions that learn of changes, from a WebSub hub, say; call it in the thread of the crawl.
+
+        Parameters
+        ----------
+        url
+            Of the page.
+        modified
+            When it changed, in seconds since the epoch; just now by default.
+        kind
+            The source: each kind is believed as far as it proved right.
 
         Returns
         -------

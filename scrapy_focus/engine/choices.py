@@ -103,7 +103,7 @@ class Choices:
         return min(most, host.crawler.engine.downloader.total_concurrency or most)
 
     def _choose(self) -> Pick | None:
-        """Let the crawl choose among the links of the highest priority that can be sent now; all that are due wait."""
+        """Queue all links that are due, then let the crawl choose among the sendable ones of the highest priority."""
         host = self.host
         if host.crawl.asleep > _WOKEN and not self._wake():
             host.ask_again()
@@ -113,7 +113,7 @@ class Choices:
         return host.crawl.next(turns=host.priorities.turns(host.slots.busy))
 
     def _wake(self) -> bool:
-        """Let links wait that are due, for as long as the engine can wait; whether these are all."""
+        """Queue due links within a time limit; return whether all were queued."""
         until = monotonic() + _WAKING
         while not self.host.crawl.wake(_WOKEN):
             if monotonic() > until:
@@ -147,8 +147,9 @@ class Choices:
         return host.inflight.hand_out(entry, request)
 
     def _look_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, a link is due or has its turn, or a host may be asked
-        again; or let the crawl end, if that is never.
+        """Schedule the next wake-up: when a link is due or has its turn, or a host becomes free.
+
+        If that never happens, the crawl may end.
         """
         crawl = self.host.crawl
         changes = [self.host.slots.changes_in(), None if self.room is None else self.room.changes_in()]

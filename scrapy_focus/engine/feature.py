@@ -1,14 +1,18 @@
 """The seam for features: eight hooks along the way of a request, and who is called at each.
 
 A feature is what a setting adds to a crawl: it refuses copies, asks whether pages have changed, counts what pages say.
-Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing else of
-the package knows them, so that a feature can be deleted with its folder.
+Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing imports
+traps, near copies, answers, signals and counts of structured data, so each can be deleted with its folder. Rendering
+and revisits have downloader middlewares, and cannot.
 """
 
 from __future__ import annotations
 
 from bisect import insort
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The hooks of a feature, in the order in which data flows.
 HOOKS = ("refuse", "refuse_new", "hand_out", "give_back", "outcome", "read_page", "settled", "close")
+#: The order of functions that are no features, behind all of these.
+LISTENERS = 900
 
 
 class Shown(NamedTuple):
@@ -35,15 +41,20 @@ class Shown(NamedTuple):
 
 
 class Feature:
-    """Base class of features. Each hook does nothing; override those that you need.
+    """Base class of features, made with the :class:`~scrapy_focus.engine.host.Host` of a crawl.
 
-    The hooks are listed in the order in which data flows. What a hook raises is logged and counted as
-    ``focus/error/<name>``, and the crawl continues as if the hook had done nothing. Who needs to know when the crawl
-    begins connects to Scrapy's ``spider_opened``: by then all middlewares are there.
+    Each hook does nothing; override those that you need. They are listed in the order in which data flows. If a hook
+    raises, the error is logged and counted as ``focus/error/<name>`` (``focus/error/feature/<name>`` for features of a
+    project), and the crawl continues as if the hook had returned nothing. To run code when the crawl starts, connect
+    to Scrapy's ``spider_opened``; all middlewares exist by then.
+
+    ``refuse``, ``refuse_new`` and ``hand_out`` stop at the first feature that returns ``True``. A pick that was passed
+    over has an outcome, too.
     """
 
     name: ClassVar[str] = "feature"  # under which its errors are counted
     order: ClassVar[int] = 500  # features with a lower order are called first
+    abilities: ClassVar[frozenset[str]] = frozenset()  # methods by which other parts of the package find it
 
     def refuse(self, request: Request, page: Entry | None) -> bool:
         """Whether a request goes no further, before the dupefilter sees it. ``page``: where it was found, if on a page.
@@ -68,8 +79,10 @@ class Feature:
         return None
 
     def read_page(self, entry: Entry, outcome: Outcome) -> Iterator[None] | None:
-        """Work on a page before its links are placed; an iterator is taken one step in each turn of the event loop
-        where the page takes long (``entry.takes_turns``).
+        """Work on a page before its links are placed.
+
+        For slow work, set ``entry.takes_turns`` in ``outcome`` and return an iterator: it advances once per turn of the
+        event loop.
         """
         return None
 
@@ -106,14 +119,31 @@ class Features:
         self.close: list[Hook] = []
         self._features: list[Feature] = []
 
-    def add(self, feature: Feature) -> None:
-        """Call the hooks of a feature from now on: only those that it overrides cost anything."""
+    def add(self, feature: Feature, *, name: str = "") -> None:
+        """Call the hooks of a feature from now on: only those that it overrides cost anything.
+
+        Parameters
+        ----------
+        feature
+            The feature.
+        name
+            What its errors are counted under, in place of its own name.
+
+        Raises
+        ------
+        ConfigError
+            If it has a method whose name looks like a misspelled hook.
+        """
+        for method in vars(type(feature)):
+            meant = get_close_matches(method, HOOKS, n=1, cutoff=0.85)
+            if meant and method not in HOOKS and not method.startswith("_"):
+                raise ConfigError(f"{type(feature).__qualname__} has a method {method}; did you mean {meant[0]}?")
         self._features.append(feature)
         for hook in HOOKS:
             if getattr(type(feature), hook) is not getattr(Feature, hook):
-                self.on(hook, getattr(feature, hook), name=feature.name, order=feature.order)
+                self.on(hook, getattr(feature, hook), name=name or feature.name, order=feature.order)
 
-    def on(self, hook: str, call: Callable[..., Any], *, name: str = "note", order: int = 900) -> None:
+    def on(self, hook: str, call: Callable[..., Any], *, name: str = "note", order: int = LISTENERS) -> None:
         """Call a function at one hook, for parts of a project that are no features; see :class:`Feature`."""
         hooks: list[Hook] = getattr(self, hook)
         insort(hooks, Hook(order, name, call), key=lambda each: each.order)  # behind those of the same order
@@ -123,11 +153,8 @@ class Features:
         return next((each for each in self._features if isinstance(each, cls)), None)
 
     def able(self, ability: str) -> Any:
-        """Return the first feature with a method of that name, ``None`` where the crawl has none.
-
-        For those who must not import its class, or it could not be deleted.
-        """
-        return next((each for each in self._features if hasattr(each, ability)), None)
+        """Return the feature with this ability, ``None`` without one: for callers that must not import its class."""
+        return next((each for each in self._features if ability in each.abilities), None)
 
     def __iter__(self) -> Iterator[Feature]:
         """Go through the features in the order in which they were added."""

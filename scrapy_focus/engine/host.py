@@ -69,6 +69,8 @@ class Host:
         The settings of the crawl.
     make_crawl
         Makes the crawl of a policy, with a job or without, or what stands for it where another machine leads it.
+    policy
+        Who decides.
     job
         Where the crawl is kept; ``None``: nowhere.
     speed
@@ -201,13 +203,13 @@ class Host:
         self.crawler.stats.inc_value(f"scheduler/{what}/{where}")
 
     def flush_stats(self, status: Status | None = None) -> None:
-        """Write the counts of the crawl to the stats of Scrapy, under ``focus/``; as they stand, or stood."""
+        """Write counts to the stats of Scrapy, under ``focus/``: those of a status, or the current ones."""
         self._stats.flush(status or self.crawl.status())
 
     # Requests and pages
 
     def take_back(self, requests: Iterator[Request]) -> None:
-        """Let requests that a feature refused be followed after all, some before each choice."""
+        """Queue requests that a feature had refused, some before each choice."""
         self.returned.append(requests)
 
     def drops(self, request: Request, response: Response | None) -> bool:
@@ -222,7 +224,7 @@ class Host:
         self._n_dropped += 1
         if self._n_dropped % _PASSED == 0:  # to be refused later: so the callback is not parted from the event loop
             return False
-        self.count(entry.full)
+        self.count(f"trap/{entry.full}")
         return True
 
     def note_yielded(self, pick_id: int, request: Request) -> None:
@@ -238,9 +240,7 @@ class Host:
     # The budget
 
     async def is_first(self, request: Request) -> bool:
-        """Wait until it is known whether another machine asks for the page to which a request was redirected: then it
-        is not to go out.
-        """
+        """Wait until it is known whether another machine fetches the redirect target; ``False`` if so."""
         entry = self.inflight.find(request)
         if not self.crawl.where or entry is None or request is not entry.request or not entry.also:
             return True
@@ -287,9 +287,7 @@ class Host:
     # Errors, and the end
 
     def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
-        """Call something of ours; what it raises is logged and counted, never reaches the engine, and gives the
-        default.
-        """
+        """Call a function; if it raises, log and count the error and return the default."""
         try:
             return call(*args, **kwargs)
         except MissingCallback:
@@ -337,7 +335,7 @@ class Host:
 def host_of(crawler: Crawler) -> Host | None:
     """Return the live crawl of a crawler, if its scheduler is one of ours.
 
-    It says so itself: Scrapy's metaclass makes ``isinstance`` take everything with the methods of a scheduler for one.
+    ``isinstance`` cannot be used: Scrapy's metaclass accepts any class with a scheduler's methods.
     """
     try:
         engine = crawler.engine

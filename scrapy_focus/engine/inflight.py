@@ -155,7 +155,7 @@ class Entry:
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
-        self.full = ""  # what further requests of its page count as that go no further; "": it may give more
+        self.full = ""  # the trap under which further requests of its page are refused; "": it may give more
         self.takes_turns = False  # whether reading its page is work for several turns of the event loop
         self.headers_at: float | None = None  # when the headers of its answer came, while the body is read
         self.reading = 0.0  # seconds that reading the body took

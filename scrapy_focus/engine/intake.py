@@ -1,4 +1,4 @@
-"""Requests on their way in: what is known or refused goes no further, the rest become links."""
+"""Drops known and refused requests, and makes links of the rest."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Intake:
         return self.host.job is not None and self.host.links.is_stored_start(request)
 
     def _keep_loose(self, request: Request, seen: bool) -> bool:
-        """Keep a request of no page: who scheduled it may change it until it is placed."""
+        """Keep a request of no page: the caller may still modify it until it is placed."""
         self.host.count("link/loose")
         self._make_loose(request, seen)
         return not seen

@@ -1,8 +1,8 @@
-"""What came of each pick, on its way to the crawl: exactly one outcome for each, through the hooks of all features.
+"""Reports to the crawl what came of each pick: exactly one outcome for each, through the hooks of all features.
 
 The order is fixed: the outcome is drawn and counted, what the page gave is written, the features see the outcome, the
-links of the page learn where they stand, and the crawl is told. A page with many links is worked off in turns of the
-event loop, so that answers and timers come in between.
+links of the page learn where they stand, and the crawl is told. A page with many links is processed in slices, so
+that the event loop can handle responses and timers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.crawl import PART
-from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.types import State
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.printable import brief
+from scrapy_focus.core.types import Outcome, State
 from scrapy_focus.engine.closing import connection_kind
+from scrapy_focus.engine.feature import LISTENERS
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.inflight import BudgetExhausted, unwrap
 from scrapy_focus.engine.turns import Turns, has_more
@@ -22,7 +24,7 @@ from scrapy_focus.engine.turns import Turns, has_more
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.feature import Hook
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.intake import Intake
@@ -71,7 +73,7 @@ class Outcomes:
         return len(self._owed)
 
     def settle(self) -> None:
-        """Let links of no page be placed, and report all picks that the engine is done with."""
+        """Place links that have no source page, and report every finished pick."""
         host = self.host
         self.intake.place()
         for entry in host.inflight.ended():
@@ -102,7 +104,7 @@ class Outcomes:
         if host.crawl.is_kept and not flush_feeds(host.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for hook in host.features.outcome:
-            outcome = host.guard(hook.name, None, hook.call, entry, outcome) or outcome
+            outcome = self._as_seen(hook, entry, outcome)
         self.concluding.add(entry.pick.id)
         work = self._reporting(entry, outcome)
         if (entry.takes_turns or len(entry.links) > PART) and not (host.stopping or self._is_ending):
@@ -120,7 +122,7 @@ class Outcomes:
         host.crawl.release(entry.pick.id)
 
     def reward(self, pick_id: int, value: float) -> None:
-        """Say what an outcome is worth whose goal says ``None``."""
+        """Set the reward of an outcome for which the goal returned ``None``."""
         crawl = self.host.crawl
         before = crawl.rewards
         crawl.reward(pick_id, value)
@@ -130,7 +132,7 @@ class Outcomes:
             self._settle(owed._replace(earned=owed.earned + crawl.rewards - before))
 
     def place_stuck(self) -> None:
-        """Let the links go of pages whose callbacks run on and on, if there is nothing else to do.
+        """If nothing else is queued, place the links of pages whose callbacks are still running.
 
         They are placed as if the page had earned nothing, as nothing else is known of it.
         """
@@ -142,8 +144,9 @@ class Outcomes:
         for entry in stuck:
             later, entry.links = entry.links[PART:], entry.links[:PART]
             outcome = entry.outcome(now)
+            deque(self._working("locate", host.links.locating(entry)), 0)
             for hook in host.features.read_page:
-                if hook.order >= _LOCATE:  # the page is not read for anything else yet
+                if hook.order >= LISTENERS:  # features read the page when it has its outcome
                     deque(self._working(hook.name, host.guard(hook.name, None, hook.call, entry, outcome)), 0)
             self.intake.add(entry.links, outcome)
             entry.links = later
@@ -176,6 +179,17 @@ class Outcomes:
         host.closing.note(entry, label, outcome)
         if kind := connection_kind(entry):
             host.count(f"failure/{kind}")
+        return outcome
+
+    def _as_seen(self, hook: Hook, entry: Entry, outcome: Outcome) -> Outcome:
+        """Return an outcome as a feature has it: unchanged, or another one of the same pick."""
+        changed = self.host.guard(hook.name, None, hook.call, entry, outcome)
+        if changed is None:
+            return outcome
+        if isinstance(changed, Outcome) and changed.pick.id == outcome.pick.id:
+            return changed
+        said = f"outcome() of a feature returned {brief(changed)}; it takes an Outcome of the same pick, or None"
+        self.host.note_error(hook.name, FocusError(said))
         return outcome
 
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:

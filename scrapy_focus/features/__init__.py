@@ -27,10 +27,14 @@ def add_features(host: Host) -> None:
     ConfigError
         If a feature cannot be used.
     """
-    made = [import_module(f"{__name__}.{each.name}").make(host) for each in iter_modules(__path__)]
-    made += [_made(make, host) for make in host.config.features]
-    for feature in sorted((each for each in made if each is not None), key=lambda each: each.order):
-        host.features.add(feature)
+    for package in iter_modules(__path__):
+        feature = import_module(f"{__name__}.{package.name}").make(host)
+        if feature is not None:
+            host.features.add(feature)
+    for make in host.config.features:
+        feature = _made(make, host)
+        if feature is not None:
+            host.features.add(feature, name=f"feature/{feature.name}")
 
 
 def _made(make: Callable[[Any], Any], host: Host) -> Feature | None:

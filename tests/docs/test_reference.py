@@ -18,13 +18,13 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import scrapy_focus
-from scrapy_focus.features.traps.patterns import Limits
 from scrapy_focus import Crawl, memory_frontier
 from scrapy_focus.cluster.leader import Leader
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
+from scrapy_focus.features.traps.patterns import Limits
 from scrapy_focus.finders.files.pipelines import FIELDS
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-FOLDERS = ("*.py", "engine/**/*.py", "finders/news/watch_notes.py")
+FOLDERS = ("features/*/*.py", "*.py", "engine/**/*.py", "finders/news/watch_notes.py")
 SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
 SOURCES += [PACKAGE / "core/late.py", PACKAGE / "cluster/worker.py", PACKAGE / "cluster/leader.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/
@@ -128,10 +128,15 @@ def raised_stats() -> set[str]:
                     names.add(f"focus/{of_all}{counted.value}")
                 elif isinstance(counted, ast.JoinedStr):
                     prefixes.add(str(counted.values[0].value))  # type: ignore[attr-defined]
-                else:  # FocusScheduler.count counts what it is asked to, by those who are looked at here
+                else:  # Host.count counts what it is asked to, by those who are looked at here
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
+            elif isinstance(node, ast.AnnAssign) and "features" in path.parts and _name(node.target) == "name":
+                names.add(f"focus/error/{ast.literal_eval(node.value)}")  # type: ignore[arg-type]  # of a feature
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("features.on"):
+                said = [word.value for word in node.keywords if word.arg == "name"]
+                names.add(f"focus/error/{ast.literal_eval(said[0]) if said else 'note'}")
     families = {
         "error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/", "api/unread/",
     }  # fmt: skip
@@ -284,37 +289,32 @@ def test_foragers_are_documented_with_their_defaults() -> None:
         assert name == "normalised" or float(rules[name]) == default
 
 
-def test_layout_names_modules_that_exist() -> None:
-    """The picture of the folders has every module and folder of the package with a line on it, and no other."""
-    picture = (
-        read("design.rst")
-        .partition("Folders\n=====")[2]
-        .partition("   scrapy_focus/\n")[2]
-        .partition("\n   example_project/")[0]
-    )
-    named: list[str] = []
-    folders: list[str] = []
-    for line in picture.splitlines():
-        if not line.strip() or line.strip().startswith("--"):
-            continue
-        entry = re.fullmatch(r"( +)([\w.]+/?)  +\S.*", line)
-        assert entry is not None, f"a folder or file, two blanks, and what it is for: {line!r}"
-        depth = len(entry[1]) // 4 - 1
-        folders = folders[:depth]
-        named.append("/".join([*folders, entry[2].rstrip("/")]))
-        if entry[2].endswith("/"):
-            folders.append(entry[2].rstrip("/"))
-    there = [
-        path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".jinja", ".js", ".css")
-    ]
-    files = [path for path in there if path.name != "__init__.py"]
-    parents = {parent for path in there for parent in path.parents if parent.name}
-    assert sorted(named) == sorted({path.as_posix() for path in [*files, *parents]})
+DISTRICTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
+def test_the_map_names_all_districts() -> None:
+    """The map has each folder of the package, in an order that import-linter holds, and fits on one page."""
+    text = read("design.rst")
+    picture = text.partition(".. code-block:: text")[2].partition("The way of a link\n====")[0]
+    assert sorted(set(re.findall(r"(?<![\w/])([a-z]+)/(?=\s)", picture.partition("A crawl with")[0]))) == DISTRICTS
+    assert len(text.split()) <= 1500
+
+
+@pytest.mark.parametrize("district", DISTRICTS)
+def test_each_district_has_a_readme(district: str) -> None:
+    """It says what the district is for, what it may import, and where to add what; it names files that exist."""
+    text = (PACKAGE / district / "README.rst").read_text()
+    assert "*May import*" in text
+    assert "**Where to add what**" in text
+    for name in re.findall(r"``((?:[\w-]+/)*[\w-]+\.(?:py|rst|md))``", text):
+        there = PACKAGE / district / name, PACKAGE / name, ROOT / name, *(PACKAGE / district).glob(f"*/{name}")
+        assert any(path.exists() for path in there), name
 
 
 def test_design_names_files_that_exist() -> None:
     """Each file that the pages for maintainers name is there: of the package, of the tests, of the repository."""
-    text = read("design.rst") + (ROOT / "CONTRIBUTING.rst").read_text()
+    inside = "".join(page.read_text() for page in (DOCS / "inside").glob("*.rst"))
+    text = read("design.rst") + inside + (ROOT / "CONTRIBUTING.rst").read_text()
     named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", text))
     assert len(named) > 20
     missing = [name for name in sorted(named) if not ((ROOT / name).is_file() or (PACKAGE / name).is_file())]

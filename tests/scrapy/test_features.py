@@ -131,7 +131,7 @@ def test_each_hook_is_called_in_order(site: MockSite) -> None:
 
 @pytest.mark.parametrize("hook", ["refuse", "refuse_new", "hand_out", "outcome", "read_page", "settled", "close"])
 def test_a_feature_that_fails_costs_nothing(site: MockSite, hook: str) -> None:
-    """Its errors are counted under its name, and the crawl is as it would be without it."""
+    """Its errors are counted under its name (``error/feature/noting``), and the crawl is as without it."""
 
     def fail(*_: Any) -> Any:
         raise ValueError("mine")
@@ -222,6 +222,34 @@ def test_a_function_may_say_that_a_crawl_does_without(site: MockSite) -> None:
 def test_what_is_no_feature_is_refused(site: MockSite, value: list[Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         crawl(Follower, {"FOCUS_FEATURES": value}, seeds=[site.url("/ok")])
+
+
+class Misspelled(Feature):
+    """Has a hook that nobody would call."""
+
+    def outcomes(self, entry: Entry, outcome: Outcome) -> None:
+        """Note an outcome."""
+
+
+class Careless(Noting):
+    """Returns something that is no outcome."""
+
+    def outcome(self, entry: Entry, outcome: Outcome) -> Any:
+        return {"items": 2}
+
+
+def test_a_misspelled_hook_is_refused(site: MockSite) -> None:
+    """It would do nothing, and say nothing."""
+    with pytest.raises(ConfigError, match="Misspelled has a method outcomes; did you mean outcome"):
+        crawl(Follower, {"FOCUS_FEATURES": [lambda host: Misspelled()]}, seeds=[site.url("/ok")])
+
+
+def test_what_is_no_outcome_changes_nothing(site: MockSite) -> None:
+    """The error is that of the feature."""
+    result = crawl(Follower, {"FOCUS_FEATURES": [Careless]}, seeds=[site.url("/page/0/20")])
+    assert len(result.items) == 20
+    assert result.errors == {"noting": 20}
+    assert result.logged("it takes an Outcome of the same pick, or None")
 
 
 def without(folder: Path, names: list[str]) -> Path:

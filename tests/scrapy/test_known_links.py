@@ -193,7 +193,8 @@ def test_a_policy_sees_the_keys_of_known_links(site: MockSite) -> None:
     site.log.clear()
     ours, alone = with_and_without(site, Knower, "/a")
     key_of = {
-        url.rpartition("/")[2]: ours.scheduler.links.key(Request(url)) for url in ours.scheduler.crawl.policy.chosen
+        url.rpartition("/")[2]: ours.scheduler.focus_host.links.key(Request(url))
+        for url in ours.scheduler.crawl.policy.chosen
     }
     a, b, c, _ = (key_of[name] for name in "abcd")
     expected = [(site.url("/a"), [a, a]), (site.url("/b"), [c, b, a, c])]

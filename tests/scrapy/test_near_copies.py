@@ -10,8 +10,8 @@ from copysite import CopySite, prose
 from crawls import BREADTH_FIRST, Follower, crawl
 from scrapy import Request
 
-from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
 from scrapy_focus.extensions import progress
+from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer

@@ -25,6 +25,8 @@ from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
 
+IDLE = SimpleNamespace(put_off_hosts=(0, 0.0))  # no host is put off
+
 
 def outcome(url: str, arm: int = 0, mime: str = "text/csv") -> Outcome:
     return Outcome(Pick(0, 1, url, "", 0, arm, 0.0, None, -1, "GET", b""), status=200, mime=mime)
@@ -102,7 +104,7 @@ def test_the_time_that_is_left() -> None:
 def view(finds: Finds, advice: str = "") -> View:
     policy = BreadthFirst()
     crawl = Crawl(policy, frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0), noun="files")
+    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="files")
     return View(host, finds, Speed(1.0), advice)
 
 
@@ -132,7 +134,7 @@ def test_one_is_said_as_one() -> None:
         Crawl(BreadthFirst(), frontier=memory_frontier).status(), waiting=1, asleep=1, awake=1, counts=counts, next_due=9.0,
         used={"requests": 1, "bytes": 0, "seconds": 1},
     )  # fmt: skip
-    seen = {"status": lambda best: now, "put_off_hosts": (1, 2.0)}
+    seen = {"status": lambda best: now, "pace": SimpleNamespace(put_off_hosts=(1, 2.0))}
     said = "\n".join(progress(SimpleNamespace(**{**vars(view(Finds()).host), **seen})))  # type: ignore[arg-type]
     for line in (
         "1 request, ", "1 link waits in 1 arm", "1 link waits until a time", "1 answer skipped as too large", "1 link given up",
@@ -189,7 +191,7 @@ class Counting(BreadthFirst):
 def test_the_panel_has_tables_of_the_policy() -> None:
     """Their first rows, as many as the terminal has room for."""
     crawl = Crawl(Counting(), frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=Counting, put_off_hosts=(0, 0.0), noun="files")
+    host: Any = SimpleNamespace(status=crawl.status, policy=Counting, pace=IDLE, shown=list, noun="files")
     shown = View(host, Finds(), Speed(1.0), "Ctrl-C stops.", crawl.tables())
     rows = {}
     for height in (None, 60, 20, 17, 16, 3):
@@ -214,7 +216,7 @@ def test_the_panel_has_what_the_goal_says() -> None:
             return ["about 3 % are on the topic"]
 
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, goal=Telling())
-    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0), noun="pages")
+    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="pages")
     console = Console(file=io.StringIO(), width=100)
     console.print(draw_panel(View(host, Finds(), Speed(1.0), ""), 100))
     shown = console.file.getvalue()  # type: ignore[attr-defined]

@@ -20,9 +20,9 @@ from crawls import BREADTH_FIRST, crawl
 from forked import Forked
 from mocksite import MockSite
 
-from scrapy_focus.features.near_copies.feature import NearCopyFilter
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.core.printable import counted
+from scrapy_focus.features.near_copies.feature import NearCopyFilter
 from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.records.notes import NOTES, NoteBook, read_notes

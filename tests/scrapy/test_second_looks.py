@@ -12,8 +12,6 @@ from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
-from scrapy_focus.features.rendering.given import Given
-from scrapy_focus.spidermiddlewares import given_of
 from scrapy_focus.core.types import Outcome, Pick, Placement
 from scrapy_focus.engine import slots
 from scrapy_focus.engine.browser import found, keeper
@@ -21,10 +19,11 @@ from scrapy_focus.engine.browser.visit import MadeFile
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
 from scrapy_focus.features.rendering.feature import begin_rendering, take_back
+from scrapy_focus.features.rendering.given import Given
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, has_spider_middleware
+from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, given_of, has_spider_middleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -167,11 +166,14 @@ def crawl_told(settings: dict[str, Any], root: str) -> list[Outcome]:
     """Crawl, and return the outcomes."""
     told: list[Outcome] = []
 
+    def note(_: Any, outcome: Outcome) -> None:
+        told.append(outcome)
+
     class Telling(Follower):
         def parse(self, response: Response) -> Iterator[Any]:
-            if response.url == root:
-                features = self.crawler.engine.scheduler.focus_host.features
-                features.on("outcome", lambda _, outcome: told.append(outcome))
+            features = self.crawler.engine.scheduler.focus_host.features
+            if not features.outcome or features.outcome[-1].call is not note:
+                features.on("outcome", note)
             yield from super().parse(response)
 
     crawl(Telling, settings, addon=True, seeds=[root])

@@ -23,7 +23,7 @@ from scrapy.http import HtmlResponse
 from scrapy.spiders import SitemapSpider
 
 from scrapy_focus import ItemsGoal, Link, Placement, State
-from scrapy_focus.engine import signals as module
+from scrapy_focus.features.signals import feature as module
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.spiders.listings import listing_links
 from scrapy_focus.lab.recordings.format import RecordedSite

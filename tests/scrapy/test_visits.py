@@ -12,9 +12,9 @@ from crawls import Follower, crawl
 from scrapy import Request
 from versionsite import PROSE, VersionSite
 
-from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus import FilesGoal, Placement
 from scrapy_focus.features.answers.file import KeptAnswers
+from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus.features.revisits.lastvisit import Visit
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from tests.made import EachAgain

@@ -44,6 +44,7 @@ class KeepAnswers(Feature):
     """
 
     name: ClassVar[str] = "answers"
+    abilities: ClassVar[frozenset[str]] = frozenset({"recall"})
 
     def __init__(self, host: Host, path: Path) -> None:
         self.host = host

@@ -66,7 +66,7 @@ class NearCopyFilter(Feature):
     Parameters
     ----------
     host
-        The scheduler.
+        Of the crawl.
     path
         File in which beliefs survive the process, if they are to. Which pages were fetched, the frontier knows: pages
         whose URL has ignored parameters have a further key, that of the URL without them.
@@ -126,7 +126,7 @@ class NearCopyFilter(Feature):
         return False
 
     def hand_out(self, entry: Entry, request: Request) -> bool:
-        """Whether a link that waited is not asked for now: its page was fetched meanwhile, or is being."""
+        """Skip a queued link whose page was fetched meanwhile, or is in flight."""
         if State.FETCHED in self.host.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
             return False  # else a revisit would count as a copy, and a rendering
         if not self._skips(request, entry.pick):
@@ -207,7 +207,7 @@ class NearCopyFilter(Feature):
         return self.host.crawl.knows([key])
 
     def _drop(self, held: Held, key: int) -> bool:
-        """Drop a link, but for one now and then."""
+        """Drop a link; let an occasional one through as a check."""
         url = held.request.url
         if url in self._held:
             return True

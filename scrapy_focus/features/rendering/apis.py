@@ -64,7 +64,7 @@ class Apis:
     Parameters
     ----------
     count
-        Is told how many of what there were, for the stats.
+        Called with the name of a stat and how much to add.
     path
         File in which rules survive the process, if they are to.
     learned

@@ -103,7 +103,7 @@ class Rendering(Feature):
             take_back(entry, unwrap(entry.request), given)
 
     def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
-        """Say of an outcome that its page has scripts, and how its request waits if it is to be rendered."""
+        """Mark the outcome as scripted, and attach the request to store for rendering."""
         given = self._given.pop(entry.pick.id, None)
         if outcome.pick.method == "HEAD":
             return None
@@ -176,7 +176,7 @@ class Shells:
     Parameters
     ----------
     host
-        The scheduler, which counts them.
+        Of the crawl.
     """
 
     def __init__(self, host: Host) -> None:

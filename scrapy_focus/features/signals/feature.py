@@ -50,6 +50,7 @@ class Signals(Feature):
     """
 
     name: ClassVar[str] = "hear"
+    abilities: ClassVar[frozenset[str]] = frozenset({"ping"})
     order: ClassVar[int] = 100
 
     def __init__(self, host: Host) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.feature import Feature
-from scrapy_focus.goals.structured import TYPE_COUNT, types_seen
+from scrapy_focus.goals.structured import types_seen
 
 if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
@@ -41,7 +41,7 @@ class CountStructured(Feature):
             self.host.count("structured/entities", len(reading.entities))
             self.host.count("structured/wanted", len(self.goal.wanted(reading)))
             for name, n in Counter(name for entity in reading.entities for name in entity.types).items():
-                self.host.count(f"{TYPE_COUNT}{self._counted(printable(name, _LONGEST))}", n)
+                self.host.count(f"structured/type/{self._counted(printable(name, _LONGEST))}", n)
         if reading.broken:
             self.host.count("structured/broken", reading.broken)
         if reading.cut:

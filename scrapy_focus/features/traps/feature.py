@@ -67,7 +67,7 @@ class Traps(Feature):
         if page is None:
             return False
         if self._is_full(page):
-            page.full = "trap/links"
+            page.full = "links"
             self._refuse("links", page.pick.url)
             return True
         if request.dont_filter or request.method != "GET" or request.body:
