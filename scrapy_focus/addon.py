@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.config import check_names, item_id_field, longest_wait, max_inflation, obeyed, render_mode
+from scrapy_focus.config import Config, check_names
 from scrapy_focus.downloadermiddlewares import (
     MeterMiddleware,
     MimeMiddleware,
@@ -32,6 +32,17 @@ from scrapy_focus.spidermiddlewares import (
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.setting import Setting
+
+_READ_BY_COMPONENTS: tuple[Setting[Any], ...] = (
+    Config.item_id,
+    Config.longest_wait,
+    Config.max_inflation,
+    Config.obey,
+    Config.public_only,
+    Config.render,
+)
+
 
 class Addon:
     """``ADDONS = {"scrapy_focus.Addon": 500}`` turns on the scheduler, the middlewares, the pipeline and the extension.
@@ -49,16 +60,10 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         with in_one_line():
-            for check in (
-                check_names,
-                item_id_field,
-                longest_wait,
-                max_inflation,
-                obeyed,
-                render_mode,
-            ):  # what our components read
-                check(settings)
-        if settings.get("FOCUS_CLUSTER") and settings.get("JOBDIR"):  # workers of one machine may all begin at once
+            check_names(settings)
+            for row in _READ_BY_COMPONENTS:
+                row.of(settings)
+        if settings.get(Config.cluster.name) and settings.get("JOBDIR"):  # workers of one machine may all begin at once
             with suppress(OSError):
                 Path(settings["JOBDIR"]).mkdir(parents=True, exist_ok=True)
         settings.set("SCHEDULER", FocusScheduler, "addon")
@@ -80,5 +85,5 @@ class Addon:
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
         replace_stock(settings)
-        if render_mode(settings) != "never":
+        if Config.render.of(settings) != "never":
             set_browser(settings)

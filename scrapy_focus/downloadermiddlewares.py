@@ -28,7 +28,7 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
+from scrapy_focus.config import Config
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.browser.guard import Guard
@@ -180,7 +180,7 @@ class MeterMiddleware(_FocusMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
-        self._waits = "retry-after" in obeyed(crawler.settings)
+        self._waits = "retry-after" in Config.obey.of(crawler.settings)
         self._keeps_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._guard: Guard | None = None
 
@@ -278,7 +278,7 @@ class RenderMiddleware(_FocusMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._mode = render_mode(crawler.settings)
+        self._mode = Config.render.of(crawler.settings)
         self._browser: Found | None = None
         self._out: WeakSet[Request] = WeakSet()  # that a browser is to answer
 
@@ -405,7 +405,7 @@ class PublicOnlyMiddleware(_FocusMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        if not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):
+        if not Config.public_only.of(crawler.settings):
             raise NotConfigured
         self._seen: set[str] = set()  # hosts of start requests whose networks are known
         self._allowed: set[Network] = {"public"}
@@ -476,7 +476,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
-        self._ratio = max_inflation(crawler.settings)
+        self._ratio = Config.max_inflation.of(crawler.settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -558,10 +558,10 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        wishes = obeyed(crawler.settings)
+        wishes = Config.obey.of(crawler.settings)
         self._closes = "robots-errors" in wishes
         self._waits = "retry-after" in wishes
-        self._longest = longest_wait(crawler.settings)
+        self._longest = Config.longest_wait.of(crawler.settings)
         self._rounds: dict[str, int] = {}  # in vain, for each closed host with its port
         self._again: dict[str, float] = {}  # when to ask it again, in seconds of time.monotonic
         self._read: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # bytes so far
@@ -761,7 +761,7 @@ def install(crawler: Crawler, *, comes_back: bool) -> None:
     off = {load_object(component) for component, order in chosen.items() if order is None}
     for cls in _NEEDED:
         if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
-            if cls is PublicOnlyMiddleware and not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):
+            if cls is PublicOnlyMiddleware and not Config.public_only.of(crawler.settings):
                 continue
             if cls is RevisitMiddleware and not comes_back:
                 continue

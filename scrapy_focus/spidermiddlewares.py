@@ -16,7 +16,7 @@ from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.response import get_base_url
 
-from scrapy_focus.config import item_id_field, obeyed, render_mode
+from scrapy_focus.config import Config
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.browser.found import browser_of
 from scrapy_focus.engine.host import host_of
@@ -88,7 +88,7 @@ class PageWishesMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._wishes = obeyed(crawler.settings) & {"nofollow", "noindex"}
+        self._wishes = Config.obey.of(crawler.settings) & {"nofollow", "noindex"}
         if not self._wishes:
             raise NotConfigured
         self._asked: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
@@ -146,7 +146,7 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.field = item_id_field(crawler.settings)
+        self.field = Config.item_id.of(crawler.settings)
         if not self.field:
             raise NotConfigured  # without a sentence, which Scrapy would log as a warning in every crawl
         self._given: WeakKeyDictionary[Response, int] = WeakKeyDictionary()  # how many items each page gave so far
@@ -210,7 +210,7 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        if render_mode(crawler.settings) != "learn" or not browser_of(crawler.settings):
+        if Config.render.of(crawler.settings) != "learn" or not browser_of(crawler.settings):
             raise NotConfigured
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from scrapy_focus.config import Config
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.goal import Goal
@@ -144,7 +144,7 @@ class Closing:
             described=_described(self.goal) if whole.rewards or not items else "",
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
             waiting=whole.unfollowed,
-            cost_limit=_cost_limit(self.crawler.settings),
+            cost_limit=Config.cost_limit.of(self.crawler.settings) or 0.0,
             states=getattr(self.crawler.spider, "states", None),
             watched=str(getattr(self.crawler.spider, "duration", None) or ""),
             cut=self.crawler.stats.get_value("file/cut", 0),
@@ -178,11 +178,6 @@ class Closing:
     def _is_reported(self) -> bool:
         """Whether the exit status tells how the crawl ended; always, where it stopped itself for an error."""
         return self._reports or self.error is not None
-
-
-def _cost_limit(settings: BaseSettings) -> float:
-    """Return what the next find may cost, in requests; 0: any number, or what a rule of one's own says."""
-    return float(settings["FOCUS_COST_LIMIT"] or 0)
 
 
 def _wanted(goal: Goal) -> str:

@@ -28,7 +28,8 @@ from scrapy.exceptions import (
 from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
-from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.config import Config
+from scrapy_focus.core.errors import ConfigError, FocusError, StorageError
 from scrapy_focus.core.printable import printable, printable_logger, reason_of
 from scrapy_focus.engine.ending import STATUS, is_full
 from scrapy_focus.engine.pages import can_be_read
@@ -86,8 +87,8 @@ def reports_status(command: ScrapyCommand | None, settings: BaseSettings | None 
         return True
     for each in (settings, getattr(command, "settings", None)):
         if each is not None:
-            with suppress(ValueError):  # it is refused elsewhere
-                return bool(each.getbool("FOCUS_EXIT_STATUS"))
+            with suppress(ConfigError):  # it is refused elsewhere
+                return Config.exit_status.of(each)
     return False
 
 

@@ -9,11 +9,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from scrapy_focus import ConfigError
-from scrapy_focus.config import Config, longest_wait, seconds_in
+from scrapy_focus.config import Config
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration, unit_of
 from scrapy_focus.finders.kit.arguments.argument import Called
-from scrapy_focus.finders.kit.arguments.readers import read_duration, read_hours
+from scrapy_focus.finders.kit.arguments.readers import read_duration
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 
@@ -36,8 +36,8 @@ def test_a_time_is_read(text: str, said: str, seconds: float) -> None:
     assert (str(lasts), lasts.seconds) == (said, seconds)
     assert read_duration(text, Called("for")) == lasts
     assert read_hours(text, Called("hours")) == seconds / 3600
-    for name in ("FOCUS_BUDGET_SECONDS", "FOCUS_LONGEST_WAIT", "FOCUS_CLUSTER_LEASE"):
-        assert seconds_in(Settings({name: text}), name) == seconds
+    for row in (Config.budget_seconds, Config.longest_wait, Config.cluster_lease):
+        assert row.of(Settings({row.name: text})) == seconds
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_what_is_no_time_is_named(text: Any) -> None:
 
 def test_a_number_has_the_unit_of_its_setting() -> None:
     """Seconds in settings, hours of the age of news; the time to watch needs its unit."""
-    assert seconds_in(Settings({"FOCUS_BUDGET_SECONDS": "1.5"}), "FOCUS_BUDGET_SECONDS") == 1.5
-    assert longest_wait(Settings({"FOCUS_LONGEST_WAIT": 0})) == 0
+    assert Config.budget_seconds.of(Settings({"FOCUS_BUDGET_SECONDS": "1.5"})) == 1.5
+    assert Config.longest_wait.of(Settings({"FOCUS_LONGEST_WAIT": 0})) == 0
     assert read_hours("36", Called("hours")) == 36
     with pytest.raises(UsageError, match="it takes a time with its unit"):
         read_duration("7", Called("for"))
     for wrong in ("24x", "inf", "nan", "-3", [1]):
         with pytest.raises(ConfigError, match=r"^FOCUS_BUDGET_SECONDS is .*; it takes a number"):
-            seconds_in(Settings({"FOCUS_BUDGET_SECONDS": wrong}), "FOCUS_BUDGET_SECONDS")
+            Config.budget_seconds.of(Settings({"FOCUS_BUDGET_SECONDS": wrong}))
     with pytest.raises(ConfigError, match=r"it takes a number from 1"):
-        seconds_in(Settings({"FOCUS_CLUSTER_LEASE": "0.5s"}), "FOCUS_CLUSTER_LEASE", least=1)
+        Config.cluster_lease.of(Settings({"FOCUS_CLUSTER_LEASE": "0.5s"}))
 
 
 def test_rates_and_times_have_the_same_units() -> None:

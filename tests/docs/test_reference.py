@@ -20,7 +20,7 @@ from scrapy.utils.misc import load_object
 import scrapy_focus
 from scrapy_focus import Crawl, memory_frontier
 from scrapy_focus.cluster.leader import Leader
-from scrapy_focus.config import SETTINGS, Config
+from scrapy_focus.config import ROWS, SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
@@ -35,6 +35,8 @@ from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from scrapy_focus.core.setting import Setting
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -107,6 +109,32 @@ def test_documented_policy_is_that_of_the_scheduler() -> None:
     assert scrapy_focus.FocusScheduler.default_policy is load_object(_policy_default())
 
 
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_the_page_says_what_the_row_says(row: Setting[Any]) -> None:
+    """The default of each setting, and the unit of its numbers, are those of its row."""
+    fields = documented_settings()[row.name]
+    default = ast.literal_eval(fields["Default"].strip("`"))
+    if row.name == "FOCUS_POLICY":  # the page names that of the scheduler
+        assert row.default is None
+    elif isinstance(row.default, (frozenset, tuple)):
+        assert type(row.default)(default) == row.default
+    else:
+        assert (default or None) == (row.default or None)
+    assert fields["Unit"].startswith(row.unit)
+
+
+def test_settings_are_read_by_their_rows() -> None:
+    """No module reads a setting in its own way, or with a default of its own."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+                continue
+            name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+            if isinstance(name, str) and name in SETTINGS and node.func.attr.startswith("get"):
+                is_bare = node.func.attr == "get" and len(node.args) == 1
+                assert is_bare or node.func.attr == "getpriority", f"{path}:{node.lineno}"
+
+
 # Stats
 
 
@@ -132,8 +160,13 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-            elif isinstance(node, ast.AnnAssign) and "features" in path.parts and _name(node.target) == "name":
-                names.add(f"focus/error/{ast.literal_eval(node.value)}")  # type: ignore[arg-type]  # of a feature
+            elif (
+                isinstance(node, ast.AnnAssign)
+                and "features" in path.parts
+                and _name(node.target) == "name"
+                and node.value
+            ):
+                names.add(f"focus/error/{ast.literal_eval(node.value)}")  # of a feature
             elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("features.on"):
                 said = [word.value for word in node.keywords if word.arg == "name"]
                 names.add(f"focus/error/{ast.literal_eval(said[0]) if said else 'note'}")

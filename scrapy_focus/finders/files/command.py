@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.setting import Setting
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 #: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
@@ -92,15 +93,17 @@ class FilesCommand(FindCommand):
 
     def _budget_of(self, name: str, requests: int | None) -> float | None:
         """Return how much may be used of what there are budgets of, ``None`` for any number."""
-        from scrapy_focus.config import seconds_in
+        from scrapy_focus.config import Config
         from scrapy_focus.core.errors import ConfigError
 
-        setting = f"FOCUS_BUDGET_{name.upper()}"
-        is_forced = (self.settings.getpriority(setting) or 0) > SETTINGS_PRIORITIES["spider"]
+        budgets: dict[str, Setting[float | None]] = {
+            "requests": Config.budget_requests, "bytes": Config.budget_bytes, "seconds": Config.budget_seconds,
+        }  # fmt: skip
+        is_forced = (self.settings.getpriority(budgets[name].name) or 0) > SETTINGS_PRIORITIES["spider"]
         if name == "requests" and requests and not is_forced:
             return requests
         try:
-            return seconds_in(self.settings, setting)  # a number is one of whatever it is
+            return budgets[name].of(self.settings)
         except ConfigError:
             return None  # the crawl says so
 
@@ -112,11 +115,14 @@ class FilesCommand(FindCommand):
 
     @property
     def _when_dear(self) -> str:
+        from scrapy_focus.config import Config
+        from scrapy_focus.core.errors import ConfigError
+
         try:
-            limit = float(self.settings["FOCUS_COST_LIMIT"] or 0)
-        except (TypeError, ValueError):
-            limit = 0.0  # the crawl says so
-        if not 0 < limit < float("inf"):
+            limit = Config.cost_limit.of(self.settings)
+        except ConfigError:
+            return ""  # the crawl says so
+        if limit is None:
             return ""
         rule, requests = CostLimit(limit), "request" if limit == 1 else "requests"
         first = "" if self._has_learned else f", or {rule.first:,} before the first file"

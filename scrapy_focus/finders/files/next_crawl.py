@@ -23,6 +23,7 @@ from scrapy.extensions.httpcache import RFC2616Policy
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import counted, printable_logger, reason_of
 from scrapy_focus.core.types import State
@@ -194,7 +195,7 @@ class Again:
                 "Files: %s", ", ".join(f"{n:,} {state}" for state, n in counts.items()), extra={"spider": spider}
             )
         failed = ending_of(self.crawler).kind == "unreachable" and not self.files.now
-        limit = self.crawler.settings["FOCUS_COST_LIMIT"] if reason == "focus_cost_limit" else None
+        limit = Config.cost_limit.of(self.crawler.settings) if reason == "focus_cost_limit" else None
         note_end(
             self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
             bytes=int(used.get("bytes", 0)), seconds=float(used.get("seconds", 0)), files=counts,

@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
+from scrapy_focus.config import Config
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
@@ -116,7 +117,7 @@ class ImportantSpider(SiteSpider):
         settings.set("FOCUS_POLICY", policy, "spider")
         if settings["FOCUS_POLICY"] is policy:  # and none that the command line names
             params: dict[str, Any] = {"base": self.by, "words": self.words} if self.words else {"by": self.by}
-            settings.set("FOCUS_POLICY_PARAMS", {**params, **settings.getdict("FOCUS_POLICY_PARAMS")}, "cmdline")
+            settings.set("FOCUS_POLICY_PARAMS", {**params, **Config.params.of(settings)}, "cmdline")
         if self.out == "-":
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
             return

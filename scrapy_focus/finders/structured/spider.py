@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 
+from scrapy_focus.config import Config
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import FOUND_ON
@@ -124,7 +125,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
         if caps := self.asked.caps:
-            params = {**caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+            params = {**caps, **Config.params.of(settings)}
             settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if self.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)

@@ -13,6 +13,7 @@ import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 
+from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.failure import in_one_line
@@ -135,7 +136,7 @@ class TopicSpider(FollowingSpider):
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
             if "per_domain_least" in spider.caps:
                 spider.caps["falls_every"] = -(-spider.budget // 3)
-        params = {**spider.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+        params = {**spider.caps, **Config.params.of(settings)}
         settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if spider.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)

@@ -1,0 +1,112 @@
+"""Each setting is declared in one row, and what the row says is what a crawl does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_focus import ConfigError
+from scrapy_focus.config import ROWS, SETTINGS, Config
+from scrapy_focus.core.setting import Setting, whole
+from scrapy_focus.policies.branching.policy import BranchingBandit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VALUES: dict[str, Any] = {  # none of them is a default
+    "FOCUS_BLOCKED_MIMES": "font/*",
+    "FOCUS_BROWSER_OFFSITE": "image",
+    "FOCUS_BUDGET_BYTES": "7",
+    "FOCUS_BUDGET_RATE": "7/day",
+    "FOCUS_BUDGET_REQUESTS": "7",
+    "FOCUS_BUDGET_SECONDS": "7min",
+    "FOCUS_CHECKPOINT_EVERY": "7",
+    "FOCUS_CLUSTER": "auto",
+    "FOCUS_CLUSTER_ENGINE": "some.Engine",
+    "FOCUS_CLUSTER_LEASE": "7",
+    "FOCUS_CLUSTER_MOST_OUT": "7",
+    "FOCUS_CLUSTER_NAME": "seven",
+    "FOCUS_COST_LIMIT": "7",
+    "FOCUS_EXIT_STATUS": "True",
+    "FOCUS_EXPLAIN": "True",
+    "FOCUS_FRONTIER": "scrapy_focus.memory_frontier",
+    "FOCUS_GOAL": "scrapy_focus.FilesGoal",
+    "FOCUS_IGNORE_PARAMETERS": "True",
+    "FOCUS_ITEM_ID": "seven",
+    "FOCUS_KEYWORDS": "seven",
+    "FOCUS_KILL_SAFE_FETCH": "True",
+    "FOCUS_LEARNED_FROM": "seven",
+    "FOCUS_LEARNED_TO": "seven",
+    "FOCUS_LOG": "seven",
+    "FOCUS_LONGEST_WAIT": "7",
+    "FOCUS_MAX_COPIES": "7",
+    "FOCUS_MAX_FOLDERS": "7",
+    "FOCUS_MAX_INFLATION": "7",
+    "FOCUS_MAX_INFLIGHT": "7",
+    "FOCUS_MAX_INFLIGHT_PER_SLOT": "7",
+    "FOCUS_MAX_LINKS": "7",
+    "FOCUS_MAX_REPEATS": "7",
+    "FOCUS_MOST_OUT": "7",
+    "FOCUS_MOST_WAITING": "777",
+    "FOCUS_OBEY": "nofollow",
+    "FOCUS_PLATEAU": "True",
+    "FOCUS_POLICY": "scrapy_focus.policies.tagpath.TagPath",
+    "FOCUS_POLICY_PARAMS": '{"theta": 0.7}',
+    "FOCUS_POOR_LAST": "False",
+    "FOCUS_PROGRESS": "off",
+    "FOCUS_PUBLIC_ONLY": "True",
+    "FOCUS_RENDER": "never",
+    "FOCUS_RENDER_COST": "7",
+    "FOCUS_REQUEST_PRIORITY": "True",
+    "FOCUS_SEED": "7",
+    "FOCUS_STOP": "scrapy_focus.Plateau",
+    "FOCUS_STORED_CLASSES": "some.Model",
+    "FOCUS_STRUCTURED": "Recipe",
+    "FOCUS_TARGETS": "csv",
+    "FOCUS_TOPIC": '{"keywords": ["seven"]}',
+    "FOCUS_UNCHANGED": "True",
+}
+
+
+def read(settings: dict[str, Any]) -> Config:
+    return Config.from_settings(Settings(settings), BranchingBandit)
+
+
+def test_without_settings_each_field_is_the_default_of_its_row() -> None:
+    """Nothing else says what a setting is that nobody sets."""
+    config = read({})
+    for field, row in ROWS.items():
+        assert getattr(config, field) == row.default, row.name
+        assert getattr(Config, field) is row
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
+    """And no other one, but for the words of a topic, which are keywords as well."""
+    also = {"JOBDIR": str(tmp_path)} if name == "FOCUS_CLUSTER" else {}
+    config = read({name: VALUES[name], **also})
+    changed = {row.name for field, row in ROWS.items() if getattr(config, field) != row.default}
+    assert changed - ({"FOCUS_KEYWORDS"} if name == "FOCUS_TOPIC" else set()) == {name}
+
+
+def test_a_default_is_changed_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl has what the row says."""
+    for field, default in {
+        "checkpoint_every": 77,
+        "longest_wait": 7.0,
+        "obey": frozenset[str](),
+        "render": "never",
+    }.items():
+        monkeypatch.setitem(ROWS, field, replace(ROWS[field], default=default))
+        assert getattr(read({}), field) == default
+
+
+def test_an_error_names_the_unit() -> None:
+    """Where a number has one."""
+    pages = Setting("FOCUS_PAGES", whole(least=1), default=5, unit="pages")
+    assert pages.of(Settings({"FOCUS_PAGES": ""})) == 5
+    with pytest.raises(ConfigError, match=r"^FOCUS_PAGES is 0; it takes a whole number from 1 \(pages\)$"):
+        pages.of(Settings({"FOCUS_PAGES": 0}))
