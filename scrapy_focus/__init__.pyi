@@ -32,6 +32,8 @@ from scrapy_focus.core.policy import Left as Left
 from scrapy_focus.core.policy import Policy as Policy
 from scrapy_focus.core.policy import PolicyTable as PolicyTable
 from scrapy_focus.core.policy import WatchedPage as WatchedPage
+from scrapy_focus.core.reason import Part as Part
+from scrapy_focus.core.reason import Reason as Reason
 from scrapy_focus.core.stop import CostLimit as CostLimit
 from scrapy_focus.core.stop import Plateau as Plateau
 from scrapy_focus.core.stop import StopRule as StopRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
 from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.core.reason import Reason
 from scrapy_focus.core.types import METHODS, NOT_NOW, Pick, Placement, State
 
 if TYPE_CHECKING:
@@ -230,17 +231,19 @@ def _cell(value: object) -> str | float | int | None:
 
 
 def explained(policy: Policy, pick: Pick) -> dict[str, Any]:
-    """Return what a policy says of its choice.
+    """Return why a policy chose a pick, as :meth:`Reason.record <scrapy_focus.core.reason.Reason.record>` has it.
 
     Raises
     ------
     PolicyError
-        If that is not a dict.
+        If it returned neither a reason nor a dict.
     """
     said = policy.explain(pick)
-    if not isinstance(said, dict):
-        raise PolicyError(f"explain() answered {brief(said)}; return a dict of names and values that JSON can hold")
-    return said
+    if not isinstance(said, Mapping):
+        raise PolicyError(
+            f"explain() answered {brief(said)}; return a Reason, or a dict of names and values that JSON can hold"
+        )
+    return Reason.of(said, pick).record()
 
 
 def _number_or_none(answer: object, question: str, expected: str) -> float | None:

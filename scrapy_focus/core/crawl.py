@@ -188,7 +188,8 @@ class Crawl:
     log
         Where to write decisions.
     explain
-        Keep in ``why`` what the policy says of its last choice.
+        Keep in ``why`` the reason of the policy for its last choice, see :meth:`Reason.record
+        <scrapy_focus.core.reason.Reason.record>`.
     strict
         Let errors of a policy or goal through. Otherwise they are logged with its name and counted
         (``counts["error/..."]``), and the crawl continues: links that could not be placed wait in arm 0, first in first

@@ -26,9 +26,10 @@ class EventLog:
     """Appends to a file of JSON lines; compressed where the name ends in ``.gz``.
 
     A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance",
-    "why"}``, where ``why`` is what the policy's ``explain`` says; its outcome as ``{"event": "outcome", "id", "status",
-    "mime", "size", "seconds", "items", "error", "reward"}``. A pick that was released unsent gives ``{"event":
-    "release", "id"}``. Where the last line is cut off, because an earlier run was killed, that line is removed.
+    "why"}``. There ``why`` is the record of its reason: the numbers by name, and the text as ``why`` once more. Its
+    outcome is ``{"event": "outcome", "id", "status", "mime", "size", "seconds", "items", "error", "reward"}``. A pick
+    that was released unsent gives ``{"event": "release", "id"}``. Where the last line is cut off, because an earlier
+    run was killed, that line is removed.
 
     Raises
     ------

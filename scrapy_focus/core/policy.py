@@ -8,6 +8,7 @@ method.
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.giving_up import give_up
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -223,9 +226,17 @@ class Policy(ABC):
         """
         return None
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        """Say why this pick was chosen, in words and numbers that JSON can hold. Called right after ``select``."""
-        return {}
+    def explain(self, pick: Pick) -> Mapping[str, Any]:
+        """Return why this pick was chosen, called right after ``select``: by default, where it was queued.
+
+        Override it to return a :class:`~scrapy_focus.Reason`. A dict of names and values that JSON can hold is made
+        into one.
+        """
+        rank = float(pick.rank)
+        left = int(self.frontier.waiting[pick.arm])
+        numbers = {"arm": pick.arm, "rank": rank if math.isfinite(rank) else str(rank), "waiting": left}
+        where = f"from queue {pick.arm} at rank {rank:g}, {counted(left, 'link')} left there"
+        return Reason(depth_of(pick), Part(where, numbers))
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         """Up to ``k`` arms that earned most, best first: a readable name, what it earned, in how many pulls."""

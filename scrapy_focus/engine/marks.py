@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Request
+
+_LONGEST = 2000  # characters of a reason
 
 #: The id of the pick that a request was made for.
 PICK = "focus_pick"
 #: Where users may say where a link stands: a dict with tag_path, anchor, context.
 LINK = "focus_link"
-#: Where a spider finds why its page was fetched, with ``FOCUS_EXPLAIN``.
+#: Why the page was fetched, with ``FOCUS_EXPLAIN``: the numbers of a reason by name, and its text as ``why``.
 WHY = "focus_why"
 #: On the request for a page that was fetched before: what is known of it since.
 VISIT = "focus_visit"
@@ -27,6 +33,11 @@ FROM_API = "focus_api"
 CUT = "cut"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
+
+
+def why_of(meta: Mapping[str, Any]) -> str:
+    """Return why a page was fetched, in one line, from the meta of its request or response."""
+    return printable((meta.get(WHY) or {}).get("why", "the next in line"), _LONGEST)
 
 
 def page_of(request: Request) -> str:

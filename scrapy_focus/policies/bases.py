@@ -13,11 +13,13 @@ import numpy as np
 
 from scrapy_focus.core.errors import PolicyError
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.arms import ArmHeaps, ArmStats, auer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -139,9 +141,10 @@ class Bandit(Policy):
         else:
             self.stats.earn(arm, outcome.reward)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        pulls = float(self.stats.pulls[pick.arm])
-        return {"arm": pick.arm, "pulls": pulls, "mean": float(self.stats.means[pick.arm])}
+    def explain(self, pick: Pick) -> Mapping[str, Any]:
+        pulls, mean = float(self.stats.pulls[pick.arm]), float(self.stats.means[pick.arm])
+        sentence = f"{counted(pulls, 'link')} of group {pick.arm} with this one, {mean:.2g} finds each"
+        return Reason(depth_of(pick), Part(sentence, {"arm": pick.arm, "pulls": pulls, "mean": mean}))
 
     def __getstate__(self) -> dict[str, Any]:
         made_again = ("_heaps", "_own_scores", "_seen", "_touched")  # from the stats and the frontier

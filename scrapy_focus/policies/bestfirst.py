@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import LinkReader, checked
@@ -122,5 +123,6 @@ class BestFirst(Policy):
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)
         self.domains.sweep(self.frontier, 0)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        return {"kind": "most probable", "score": round(pick.rank, 3)}
+    def explain(self, pick: Pick) -> Reason:
+        numbers = {"kind": "most probable", "score": round(pick.rank, 3)}
+        return Reason(depth_of(pick), Part(f"the words of the link score {numbers['score']}", numbers))

@@ -15,6 +15,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.text import N_PAIRS, char_pairs
@@ -143,13 +144,13 @@ class Focused(Policy):
         else:
             self.classifier.observe(features, outcome.reward > 0)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         if pick.arm == QUEUE:
-            return {"kind": "warm-up: first in, first out"}
-        return {
-            "kind": "most probable target",
-            "probability": math.exp(min(pick.rank, 0)) / (1 + math.exp(-abs(pick.rank))),
-        }
+            kind = "warm-up: first in, first out"
+            return Reason(depth_of(pick), Part("first in, first out until enough is known", {"kind": kind}))
+        probability = math.exp(min(pick.rank, 0)) / (1 + math.exp(-abs(pick.rank)))
+        numbers = {"kind": "most probable target", "probability": probability}
+        return Reason(depth_of(pick), Part(f"{100 * probability:.0f} % likely to be a find", numbers))
 
     def _rank_queue(self) -> None:
         """Rank what waits since the warm-up: all of it when that ends, later what was released or stored meanwhile."""

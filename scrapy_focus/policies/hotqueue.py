@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.core.printable import counted, printable_logger
+from scrapy_focus.core.reason import Part, Reason
 from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.treeq.features import LinkReader, checked
@@ -182,10 +183,14 @@ class HotQueue(Importance):
         super().release(pick)
         self._judged.discard(pick.id)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         distance = self._distance[self._page(pick.key)]
-        near = {} if distance == _FAR else {"clicks from a hot page": distance}
-        return {"queue": "hot" if pick.arm == HOT else "other", **near, **super().explain(pick)}
+        is_hot = pick.arm == HOT
+        queue = Part("from the queue of hot pages" if is_hot else "", {"queue": "hot" if is_hot else "other"})
+        near = []
+        if distance != _FAR:
+            near = [Part(f"{counted(distance, 'click')} from a hot page", {"clicks from a hot page": distance})]
+        return Reason(queue, *near, *super().explain(pick).parts)
 
     def _page(self, key: int, link: Link | None = None) -> int:
         page = super()._page(key, link)

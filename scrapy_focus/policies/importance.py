@@ -26,6 +26,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, Value
@@ -209,9 +210,10 @@ class Importance(Policy):
         self._least = {arm: self._least_of(arm, waiting) for arm, waiting in enumerate(self.frontier.waiting.tolist())}
         return gone
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         page = self._page(pick.key)
-        return {name: round(value.of(page), 6) for name, value in self._values.items()}
+        values = {name: round(value.of(page), 6) for name, value in self._values.items()}
+        return Reason(depth_of(pick), *(Part(f"{name} {value:g}", {name: value}) for name, value in values.items()))
 
     def values(self, keys: Sequence[int]) -> NDArray[np.float64]:
         """Return how important pages seem by now, shape (n,): of any that a link was placed or known of."""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.policies.tagpath.oracles import Informed
 
@@ -122,11 +124,13 @@ class LinkFloor(Informed):
         """Never, where no path leads to a target any more: what waits then is worth nothing."""
         return None if self.frontier.waiting[TARGETS : TARGETS + 1].any() or self._plan().best() else math.inf
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         path = self._plan().best() if pick.arm == PAGES else None
         if path is None:
-            return {"kind": "known target"}
-        return {"kind": "page", "new targets": path.targets, "requests to them": path.pages}
+            return Reason(depth_of(pick), Part("a known find", {"kind": "known target"}))
+        sentence = f"{counted(path.pages, 'request')} from here to {counted(path.targets, 'new find')}"
+        numbers = {"kind": "page", "new targets": path.targets, "requests to them": path.pages}
+        return Reason(depth_of(pick), Part(sentence, numbers))
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_paths": None}

@@ -19,6 +19,7 @@ from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Left, Policy, WatchedPage
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement
 from scrapy_focus.learn.allocation import Plan
 from scrapy_focus.learn.changes import DAY, RATES, WATCHED, Changes, memo_of, record_of
@@ -288,20 +289,28 @@ class Revisits(Policy):
         self.plan.replace(before, record)
         return self._sleep(record, outcome.at)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         choice = self._last
         if choice is None or choice.pick_id != pick.id:
             return self.new.explain(pick)
         record = self._record(pick.memo)
         if record is None:
-            return {}
+            return Reason(depth_of(pick))
         low, high = (round(rate * DAY, 4) for rate in self.changes.interval(record))
-        return {
-            "visit": int(record["visits"]) + 1, "hours": round((self.now - float(record["at"])) / 3600, 3),
-            "changes_a_day": round(self.changes.rate(record) * DAY, 4), "interval": [low, high],
-            "targets_a_day": round(self.changes.births(record) * DAY, 4), "expected": round(choice.gain, 4),
-            "new_link": round(choice.new, 4),
-        }  # fmt: skip
+        visit, hours = int(record["visits"]) + 1, round((self.now - float(record["at"])) / 3600, 3)
+        rate, births = round(self.changes.rate(record) * DAY, 4), round(self.changes.births(record) * DAY, 4)
+        gain, new = round(choice.gain, 4), round(choice.new, 4)
+        return Reason(
+            Part(f"visit {visit}, {hours:.3g} hours after the last one", {"visit": visit, "hours": hours}),
+            Part(
+                f"changes {rate:.3g} times a day, between {low:.3g} and {high:.3g}",
+                {"changes_a_day": rate, "interval": [low, high]},
+            ),
+            Part(f"{births:.3g} new finds a day appear on it", {"targets_a_day": births}),
+            Part(
+                f"expected to bring {gain:.3g} finds, the best new link {new:.3g}", {"expected": gain, "new_link": new}
+            ),
+        )
 
     def expected_cost(self) -> float | None:
         return self.new.expected_cost()

@@ -13,6 +13,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import NUMBER, WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 _APPEARED, _KNOWN, _NEW = range(3)  # arms
-_NAMES = ("appeared", "known", "new")  # of arms, for explain()
+_WORDS = {
+    "appeared": "appeared on a page that was fetched before",
+    "known": "the turn of a page that was fetched before",
+    "hub": "the turn of a page with many links",
+    "new": "never fetched before, in the order of discovery",
+}  # of a link, by its name in explain()
+_NAMES = tuple(name for name in _WORDS if name != "hub")  # of arms
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
 _LONGEST = 14 * DAY  # of such a wait
 _FOR_NOW = (408, 429)  # errors below 500 that pass
@@ -101,8 +108,8 @@ class InTurn(Policy):
         """Return the rank of a known page, which is called for once for each time that it comes."""
         return -self._next()
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        return {"link": _NAMES[pick.arm]}
+    def explain(self, pick: Pick) -> Reason:
+        return _reason(pick, _NAMES[pick.arm])
 
     def _later(self, outcome: Outcome) -> Placement | None:
         """Let a page sleep where it is that could not be had for now; its memo says how often that was."""
@@ -161,8 +168,8 @@ class HubsInTurn(InTurn):
     def comes_back(self, outcome: Outcome) -> bool:
         return outcome.pick.arm == _KNOWN or self._found >= self.links
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        return {"link": "hub" if pick.arm == _KNOWN else _NAMES[pick.arm]}
+    def explain(self, pick: Pick) -> Reason:
+        return _reason(pick, "hub" if pick.arm == _KNOWN else _NAMES[pick.arm])
 
     def _count(self, source: Outcome | None, n: int) -> None:
         if source is not None:
@@ -274,3 +281,7 @@ class Restarts(Policy):
         if "_found_in" in state:
             self._found_in = KeyMap()
             self._found_in.update_many(*state["_found_in"])
+
+
+def _reason(pick: Pick, name: str) -> Reason:
+    return Reason(depth_of(pick), Part(_WORDS[name], {"link": name}))

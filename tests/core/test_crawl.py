@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from scrapy_focus import Crawl, Outcome, Placement, Plateau, Policy, PolicyError, State, memory_frontier
+from scrapy_focus import Crawl, Outcome, Placement, Plateau, PolicyError, State, memory_frontier
 from tests.made import Clock, Curious, Recording, failure, fetch, link, links, page
 
 
@@ -289,5 +289,4 @@ def test_an_outcome_is_html_only_without_error() -> None:
     mimes = {mime: page(pick, mime=mime).is_html for mime in ("text/html", "application/xhtml+xml", "text/csv", "")}
     assert mimes == {"text/html": True, "application/xhtml+xml": True, "text/csv": False, "": False}
     assert not page(pick, error="ignored").is_html
-    assert isinstance(Policy.explain(crawl.policy, pick), dict)
     assert not Outcome(pick=pick).is_html

@@ -13,7 +13,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration, unit_of
 from scrapy_focus.finders.kit.arguments.argument import Called
-from scrapy_focus.finders.kit.arguments.readers import read_duration
+from scrapy_focus.finders.kit.arguments.readers import read_duration, read_hours
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 

@@ -40,7 +40,9 @@ def logged(path: Path) -> list[dict]:
 @pytest.mark.parametrize("name", ["events.jsonl", "deep/events.jsonl.gz"])
 def test_every_decision_is_a_line(name: str, tmp_path: Path) -> None:
     """Picks come with the reasons, outcomes with what they were worth, releases with the id; compressed for .gz."""
-    why = {"kind": "page", "tag_path": "html/käse"}
+    why = {
+        "kind": "page", "tag_path": "html/käse", "why": "2 clicks from a seed; kind page; tag_path html/käse",
+    }  # fmt: skip
     pick = {"event": "pick", "url": "http://h/ä", "method": "GET", "arm": 1, "origin": -1, "depth": 2, "chance": None}
     first, released, again, outcome, second, failed = logged(tmp_path / name)
     assert first == {**pick, "id": first["id"], "rank": first["rank"], "why": why}

@@ -209,7 +209,7 @@ BROKEN = {
     PlacesInNoArm: "an arm is an integer from 0",
     ExplainsInSets: "which JSON cannot hold",
     ExplainsWithNothing: "which JSON cannot hold",
-    ExplainsInProse: "return a dict",
+    ExplainsInProse: "return a Reason or a dict",
     SortsWhatItIsGiven: "changed the links",
     SelectsLinks: r"select\(\) returned",
     SelectsOutOfNothing: r"select\(\)",

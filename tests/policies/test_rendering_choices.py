@@ -541,8 +541,12 @@ def test_why_says_that_it_is_a_rendering() -> None:
         if pick.method == "RENDER":
             said.append(crawl.why)
         crawl.report(*answer(app(9), pick, "learn"))
-    assert said[0]["why"].startswith("a rendering of template scripted.example/app/#: 0 tried, 0 paid; its arm ")
-    assert said[2]["why"].startswith("a rendering of template scripted.example/app/#: 2 tried, 2 paid; its arm ")
+    assert said[0]["why"].startswith(
+        "found on a seed; shown by a browser, which paid for 0 of 0 pages like scripted.example/app/#; "
+    )
+    assert said[2]["why"].startswith(
+        "found on a seed; shown by a browser, which paid for 2 of 2 pages like scripted.example/app/#; "
+    )
     assert said[0]["kind"] == "rendering"
     assert said[0]["tag_path"] == "render/scripted.example/app/#"
     assert ("render/scripted.example/app/#", 0.0, 9) not in policy.best_arms(9)

@@ -22,6 +22,7 @@ from rich.console import Console
 from scrapy_focus import Crawl, EventLog, Left, Outcome, PolicyTable, memory_frontier
 from scrapy_focus.commands.status import rows_of, show
 from scrapy_focus.engine.finds import Finds
+from scrapy_focus.engine.marks import why_of
 from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
 from scrapy_focus.lab.recordings.summary import describe
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from scrapy_focus.finders.kit.spiders.reasons import reason
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=80)
 ROOT = Path(__file__).parents[2]
@@ -152,7 +152,7 @@ def test_why_a_page_was_fetched(text: str) -> None:
         pick = crawl.next()
         assert pick is not None
         assert crawl.why["why"].isprintable()
-        assert reason(crawl.why, depth=1).isprintable()
+        assert why_of({"focus_why": crawl.why}).isprintable()
         crawl.report(Outcome(pick=pick, status=200, mime="text/html", items=1))
 
 

@@ -1,4 +1,4 @@
-"""The parts of the spider ``topic``: its arguments, what is said when one is wrong, its reasons, and keywords as a topic."""
+"""The parts of the spider ``topic``: its arguments, what is said when one is wrong, and keywords as a topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +15,10 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse, Request
 from scrapy.settings import Settings
 
-from scrapy_focus import ConfigError, Crawl, memory_frontier
+from scrapy_focus import ConfigError
 from scrapy_focus.config import Config
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.spiders import middlewares
-from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.topic import spider as topic
 from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.goals.topic import TopicGoal
@@ -330,50 +328,6 @@ def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
         response = HtmlResponse(url, status=status, headers={"Location": location} if location else {})
         assert middlewares.RedirectsAreLinks().process_response(request, response) is response
         assert request.meta.get("handle_httpstatus_list") == ([status] if marked else None), (url, status, location)
-
-
-def test_reasons_of_every_feature() -> None:
-    """Each number that TRES goes by is put into words, or left out where it says nothing; none stands there as it is."""
-    crawl = Crawl(TreeQ(keywords=["bees"]), frontier=memory_frontier)
-    names = crawl.policy.layout.names
-    for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
-        said = reason(
-            {
-                "leaf": 1,
-                "at random": False,
-                "value": 1.5,
-                "chance": 0.5,
-                **dict(zip(names, values.tolist(), strict=True)),
-            },
-            depth=3,
-        )
-        assert not any(f"{name} {value}" in said for name in names for value in (0.0, 0.33, 1.0)), said
-        assert said.endswith("; 50 % likely to be relevant")
-    assert reason({"links from relevant pages": 0.38, "share of links from relevant pages": 0.5}, depth=2).startswith(
-        "3 relevant pages link there, 50 % of all that do"
-    )
-    assert "more than 35 relevant pages link there" in reason({"links from relevant pages": 1.0}, depth=2)
-    assert "4 clicks behind a relevant page" in reason(
-        {"parent relevant": 0, "nearness of a relevant page": 0.25}, depth=9
-    )
-    assert "no relevant page on the way there" in reason({"parent relevant": 0}, depth=2)
-    said = reason({"relevant share of its host": 0.51, "value": 1.2, "chance": 1.0}, depth=1)
-    assert said == "found on a seed; 100 % likely to be relevant"
-    assert reason({"at random": True, "value": 1, "chance": 0.4}, depth=0) == "a seed; drawn at random"
-    assert reason({}, depth=2) == "the next in line"
-
-
-@pytest.mark.parametrize("n", range(36))
-def test_numbers_of_links_are_read_back(n: int) -> None:
-    """As many relevant pages are told as were counted, or about as many where the policy keeps no more."""
-    code = min(round(12 * np.log2(1 + n)), 63)
-    said = reason({"links from relevant pages": round(code / 63, 2)}, depth=2)
-    if n < 2:
-        assert "link there" not in said
-    elif n <= 5:
-        assert said.startswith(f"{n} relevant pages link there")
-    else:
-        assert abs(int(said.split()[1]) - n) <= 0.06 * n + 0.5
 
 
 def test_keywords_as_a_topic() -> None:

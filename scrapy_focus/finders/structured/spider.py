@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 from scrapy_focus.config import Config
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.inflight import ResponsePage
-from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.engine.marks import FOUND_ON, why_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
@@ -23,7 +23,6 @@ from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, Follow
 from scrapy_focus.finders.kit.spiders.items import StructuredEntity
 from scrapy_focus.finders.kit.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
-from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.finders.structured.arguments import StructuredArguments
 from scrapy_focus.finders.structured.output import StructuredOutput
@@ -205,7 +204,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
                     url=url, number=number, types=[*entity.types], syntax=entity.syntax, values=entity.values,
                     host=host, domain=domain_at(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
                     anchor=printable(meta.get("link_text", "")),
-                    why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
+                    why=why_of(meta),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 )  # fmt: skip
 

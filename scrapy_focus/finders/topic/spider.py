@@ -17,7 +17,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.failure import in_one_line
-from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.engine.marks import FOUND_ON, why_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
@@ -27,7 +27,6 @@ from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, Follow
 from scrapy_focus.finders.kit.spiders.items import TopicPage
 from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_of, refresh_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
-from scrapy_focus.finders.kit.spiders.reasons import reason
 from scrapy_focus.finders.topic.arguments import TopicArguments
 from scrapy_focus.finders.topic.output import TopicOutput
 from scrapy_focus.goals.topic import TopicGoal
@@ -249,7 +248,7 @@ class TopicSpider(FollowingSpider):
             domain=domain_at(host),
             depth=meta.get("depth", 0),
             path=self.path(response.url),
-            why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
+            why=why_of(meta),
             language=language(response),
             fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.mission import Mission
+from scrapy_focus.core.reason import Reason
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.pickles import Classes
@@ -225,9 +227,9 @@ def _copy(policy: Policy) -> Policy:
 
 def _check_explanation(policy: Policy, pick: Pick) -> None:
     reasons = policy.explain(pick)
-    _require(isinstance(reasons, dict), f"explain() gave {reasons!r}; return a dict")
+    _require(isinstance(reasons, Mapping), f"explain() gave {reasons!r}; return a Reason or a dict")
     try:
-        json.dumps(reasons, allow_nan=False)
+        json.dumps(Reason.of(reasons, pick).record(), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise AssertionError(f"explain() gave {reasons!r}, which JSON cannot hold: {error}") from error
 

@@ -1,19 +1,18 @@
-"""Why a link was chosen, in words and numbers."""
+"""Why a link was chosen: a sentence for each step of the choice, with its numbers."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.reason import Part
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_focus.policies.branching.arms import Record
 
-_MOST_ODDS = 20.0  # log-odds that are said
 _NOTHING = 1e-3
 
 
@@ -31,40 +30,59 @@ class Choice(NamedTuple):
     candidates: int  # of all these arms, among which it was the best; 0: it was drawn at random
     odds: float  # log-odds by which they were ordered
 
-    def explain(self, kind: str, record: Record, names: Sequence[str], what: str = "") -> dict[str, Any]:
-        """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a
-        sentence. It begins with what was chosen, or else that this is a link.
+    def explain(self, kind: str, record: Record, names: Sequence[str], rendering: str = "") -> Iterator[Part]:
+        """Yield the parts of the reason: the record of the arm, what is expected, the score, and how it was chosen.
+
+        ``rendering`` is a sentence in place of that on the record.
         """
-        at_random = not self.candidates
+        yield Part("predicted to be a find" if kind == "predicted target" else "", {"kind": kind})
+        place = names[self.arm]
+        numbers = {
+            "tag_path": place, "pulls": round(record.pulls, 1), "earned": round(record.rewards, 2),
+            "revealed": round(record.revealed, 2),
+        }  # fmt: skip
+        yield Part(rendering or (_in_words(place, record) if place else ""), numbers)
+        yield self._expectation()
+        yield self._score(names)
+        yield self._selection()
+
+    def _expectation(self) -> Part:
         index = (self.own + self.later) / self.cost
         times = self.score / index if index > _NOTHING else 1.0
-        said: dict[str, Any] = {
-            "kind": kind, "tag_path": names[self.arm], "pulls": round(record.pulls, 1),
-            "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2), "score": round(self.score, 4),
-            "own": round(self.own, 4), "later": round(self.later, 4), "cost": round(self.cost, 4),
-            "times": round(times, 4), "at random": at_random,
-            "candidates": self.candidates, "odds": round(self.odds, 2),
-        }  # fmt: skip
-        instead = ""
-        if self.second >= 0:
-            said |= {"instead of": names[self.second], "its score": round(self.second_score, 4)}
-            instead = f" (the next best, {_place(names[self.second])}, {_said(self.second_score)})"
-        earned = "was never pulled"
-        if record.pulls:
-            reveals = f" and revealed {record.revealed / record.pulls:.2g}" if record.revealed else ""
-            earned = f"earned {record.rewards / record.pulls:.2g} targets a pull{reveals} in {record.pulls:.0f} pulls"
-        chosen = "drawn at random, to explore"
-        if not at_random:
-            odds = math.exp(min(self.odds, _MOST_ODDS))
-            chosen = f"odds {odds:.2g} to 1"
-            chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
-        what = f"{printable(what)};" if what else f"a link to a {kind} at {_place(names[self.arm])}:"
-        said["why"] = (
-            f"{what} its arm {earned}; {_said(self.own)} is expected of a "
-            f"pull and {_said(self.later)} of what it reveals, of this one {times:.2g} times as much, score "
-            f"{_said(self.score)}{instead}; {chosen}"
+        return Part(
+            f"expected: {_said(self.own)} finds here and {_said(self.later)} later, times {times:.2g} for what this "
+            "link says",
+            {
+                "own": round(self.own, 4), "later": round(self.later, 4), "cost": round(self.cost, 4),
+                "times": round(times, 4),
+            },
+        )  # fmt: skip
+
+    def _score(self, names: Sequence[str]) -> Part:
+        sentence, numbers = f"score {_said(self.score)}", {"score": round(self.score, 4)}
+        if self.second < 0:
+            return Part(sentence, numbers)
+        second = names[self.second]
+        return Part(
+            f"{sentence}, the next best at {_place(second)} {_said(self.second_score)}",
+            {**numbers, "instead of": second, "its score": round(self.second_score, 4)},
         )
-        return said
+
+    def _selection(self) -> Part:
+        numbers = {"at random": not self.candidates, "candidates": self.candidates, "odds": round(self.odds, 2)}
+        if not self.candidates:
+            return Part("drawn at random", numbers)
+        return Part(f"the most promising of {self.candidates}" if self.candidates > 1 else "", numbers)
+
+
+def _in_words(place: str, record: Record) -> str:
+    """Say what the links at a place brought. Counts are rounded, as older ones count for less."""
+    pulls, earned, revealed = (round(number) for number in (record.pulls, record.rewards, record.revealed))
+    if not pulls:
+        return f"no link at {_place(place)} was known"
+    brought = counted(earned, "find") if earned or revealed else "no find"
+    likely = f" and {counted(revealed, 'link')} to likely ones" if revealed else ""
+    return f"{counted(pulls, 'link')} at {_place(place)} brought {brought}{likely}"
 
 
 def _place(name: str) -> str:

@@ -10,7 +10,7 @@ what the pages that it links to are worth.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
+from scrapy_focus.core.reason import Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
@@ -337,17 +338,18 @@ class BranchingBandit(Policy):
         self.links.note(pick.arm, kind, odds)
         self.coverage.note(pick.arm, target, revealed, self.arms.kinds, odds)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         choice = self._last
         if choice is None or choice.pick_id != pick.id:
-            return {}
+            return Reason(depth_of(pick))
         kind = _KINDS[int(self.arms.kinds[choice.arm])]
         template = self._template_rendered(pick)
-        what = ""
+        rendering = ""
         if template:
             known = self.templates.seen.get(template, Rendered())
-            what = f"a rendering of template {template}: {known.tried} tried, {known.paid} paid"
-        return choice.explain(kind, self.arms.record(choice.arm), self._names, what)
+            rendering = f"shown by a browser, which paid for {known.paid} of {known.tried} pages like {template}"
+        parts = choice.explain(kind, self.arms.record(choice.arm), self._names, rendering)
+        return Reason(depth_of(pick), *parts)
 
     def render(self, outcome: Outcome) -> Placement | None:
         pick = outcome.pick

@@ -21,6 +21,8 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy, PolicyTable
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.policies.foragers.forager import Forager, Step
@@ -70,6 +72,8 @@ def _is_lookahead(value: object) -> bool:
 
 
 _LOOKAHEAD = Kind("'full', 'none', or a number of links from 1", _is_lookahead)
+
+_PARTS = {"start": "start of walk, step", "step": "step", "look": "a page linked from step"}  # of a walk
 
 
 class Foragers(Policy):
@@ -348,16 +352,26 @@ class Foragers(Policy):
             self._miss_lost()
         return given
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         forager = next((self.fleet[number] for number in self._wanted.get(pick.key, ())), None)
         if forager is None or forager.step is None:
-            return {"forager": None}
+            return Reason(depth_of(pick), Part("no forager asked for it", {"forager": None}))
         step = forager.step
         part = "look" if step.is_looked else "step" if forager.path else "start"
-        return {
-            "forager": forager.number, "part": part, "step": len(forager.path) + 1, "value": round(step.value, 4),
-            "score": round(forager.score, 2), "weblog": len(forager.weblog), "wanted_by": self._wanted[pick.key],
-        }  # fmt: skip
+        number = len(forager.path) + 1
+        value, score, wanted_by = round(step.value, 4), round(forager.score, 2), self._wanted[pick.key]
+        return Reason(
+            Part(
+                f"{_PARTS[part]} {number} of forager {forager.number}",
+                {"forager": forager.number, "part": part, "step": number},
+            ),
+            Part(f"value {value:.3g} expected of this step", {"value": value}),
+            Part(
+                f"the forager has {score:g} finds and returns to {counted(len(forager.weblog), 'page')}",
+                {"score": score, "weblog": len(forager.weblog)},
+            ),
+            Part("", {"wanted_by": wanted_by}),
+        )
 
     def watched(self, most: int) -> list[WatchedPage]:
         keys = list(dict.fromkeys(key for forager in self.fleet.values() for key in forager.weblog))

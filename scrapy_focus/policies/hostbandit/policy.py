@@ -19,6 +19,8 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement, State
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.hostbandit.features import (
@@ -35,7 +37,7 @@ from scrapy_focus.policies.hostbandit.scores import JOINT, SCORES
 from scrapy_focus.topic.models import load_relevance
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -636,19 +638,31 @@ class HostBandit(Policy):
 
     # Saying
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         choice = self._chosen.get(pick.id)
         if choice is None:
-            return {}
-        hosts, arm = self.hosts, pick.arm
-        said: dict[str, Any] = {
-            "host": hosts.name(pick.host, pick.url), "at random": choice.at_random,
-            "pages": round(hosts.good[arm] + hosts.bad[arm], 2), "worth": round(hosts.good[arm], 2),
-            "link": round(choice.worth, 3),
-        }  # fmt: skip
-        counts = self.pages.evidence(choice.parents)
-        names = ("parents worth", "parents not", "siblings worth", "siblings not")
-        return said | {name: n for name, n in zip(names, counts, strict=True) if n}
+            return Reason(depth_of(pick))
+        good, bad = self.hosts.good[pick.arm], self.hosts.bad[pick.arm]
+        host, pages, worth = self.hosts.name(pick.host, pick.url), round(good + bad, 2), round(good, 2)
+        finds, others, beside, others_beside = self.pages.evidence(choice.parents)
+        link = round(choice.worth, 3)
+        return Reason(
+            depth_of(pick),
+            Part(
+                f"{worth:g} of {pages:g} pages of {host} were finds" if pages else f"no page of {host} was known",
+                {"host": host, "pages": pages, "worth": worth},
+            ),
+            Part(
+                f"linked on {counted(finds, 'find')}" if finds else "",
+                _not_zero({"parents worth": finds, "parents not": others}),
+            ),
+            Part(
+                f"{beside} of {beside + others_beside} links beside it led to finds" if beside or others_beside else "",
+                _not_zero({"siblings worth": beside, "siblings not": others_beside}),
+            ),
+            Part(f"probability {100 * link:.0f} %", {"link": link}),
+            Part("drawn at random" if choice.at_random else "", {"at random": choice.at_random}),
+        )
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         hosts = self.hosts
@@ -698,3 +712,7 @@ def _unpacked(vectors: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[n
     """Return the features and the parents of links, shape (n, 24) and (n, 3)."""
     rows = np.ascontiguousarray(vectors[:, :_TOKENS]).view(np.uint16)
     return rows, np.ascontiguousarray(vectors[:, _TOKENS + _ARM :]).view(np.uint32)
+
+
+def _not_zero(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: n for name, n in counts.items() if n}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import counted
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import NOT_NOW, Placement, State
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.linkclassifier.hubs import Hubs
@@ -32,6 +34,13 @@ FIRST, SECOND = 0, 1  # arms: authorities and hubs; forward, all links wait in t
 _SEED = 3.0  # rank of what was given; of links, at most 2
 _STEPS = 100  # in which links of relevant pages differ at random
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # of keywords in the URL and the anchor, and of the probability
+
+_WORDS = {
+    "relevant": "a link to a page on the topic, as predicted",
+    "linked from a hub": "linked on a page with several relevant links",
+    "may be a hub": "a page with several relevant links, as predicted",
+}  # by the kind of link
+_SCORES = {"probability": "probability", "words": "the words of the link score", "page before": "its page scores"}
 
 
 class OnlineLinkClassifier(Policy):
@@ -233,13 +242,19 @@ class OnlineLinkClassifier(Policy):
         if self.mode == "bipartite":
             self.domains.sweep(self.frontier, SECOND)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         if pick.memo is None:
-            return {"kind": "given"}
+            return Reason(depth_of(pick), Part("", {"kind": "given"}))
         kind = "relevant" if self.mode == "forward" else "linked from a hub" if pick.arm == FIRST else "may be a hub"
         known = self.models[pick.arm] is not None
         said = "probability" if known else "words" if self.begin == "topic" else "page before"
-        return {"kind": kind, said: round(pick.rank, 3), "trained": self.trained}
+        score = round(pick.rank, 3)
+        trained = f"after {counted(self.trained, 'training')}" if known else "before the first training"
+        return Reason(
+            depth_of(pick),
+            Part(_WORDS[kind], {"kind": kind}),
+            Part(f"{_SCORES[said]} {score:g}, {trained}", {said: score, "trained": self.trained}),
+        )
 
     def _first_ranks(self, links: Sequence[Link], source: Outcome) -> NDArray[np.float64]:
         """Return ranks of links as long as nothing was learned, shape (n,)."""

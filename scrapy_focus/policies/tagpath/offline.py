@@ -12,13 +12,15 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import NUMBER, TEXT, WHOLE, check_kinds
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, counted, printable
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.arms import ArmStats
 from scrapy_focus.learn.clusters import Clusters, Index
 from scrapy_focus.learn.text import GramProjector
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.policies.tagpath.policy import SHOWN
+from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -199,13 +201,22 @@ class TagPathOffline(Informed):
         if self._learning and self.benefit == "credit" and outcome.reward > 0 and memo is not None and memo[1] >= FIRST:
             self.stats.earn(int(memo[1]), outcome.reward)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         arm = self._arm_of(pick)
+        name = self._names[arm]
         if pick.arm == QUEUE:
-            return {"kind": "learning: first in, first out", "tag_path": self._names[arm]}
+            numbers = {"kind": "learning: first in, first out", "tag_path": name}
+            return Reason(depth_of(pick), Part("first in, first out until enough is known", numbers))
         pulls = float(self.stats.pulls[arm]) if arm < self.stats.n_arms else 0.0
         benefit = float(self._benefits(arm + 1)[arm])
-        return {"kind": "page", "tag_path": self._names[arm], "pulls": pulls, "benefit": benefit}
+        place = printable(readable(name))
+        return Reason(
+            depth_of(pick),
+            Part(
+                f"{counted(pulls, 'link')} at {place} followed, {benefit:.2g} finds expected of the next",
+                {"kind": "page", "tag_path": name, "pulls": pulls, "benefit": benefit},
+            ),
+        )
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         sums, pulls = self.stats.sums, self.stats.pulls

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from scrapy_focus.core.errors import PolicyError
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 
@@ -194,8 +195,10 @@ class OracleTagPath(TagPath, Informed):
         _ = self.truth  # raises where nothing was told, after a resume too
         return super().select(busy)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        return {"kind": "known target"} if pick.arm == TARGETS else super().explain(pick)
+    def explain(self, pick: Pick) -> Reason:
+        if pick.arm == TARGETS:
+            return Reason(depth_of(pick), Part("a known find", {"kind": "known target"}))
+        return super().explain(pick)
 
     def _classify(self, link: Link, *, seed: bool) -> int | None:
         kind = self.truth.kind(link.url)

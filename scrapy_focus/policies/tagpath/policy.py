@@ -16,13 +16,15 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, TEXTS, WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, counted, printable
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.arms import ArmStats, auer
 from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.clusters import Clusters, Index
 from scrapy_focus.learn.text import N_PAIRS, GramProjector, char_pairs
 from scrapy_focus.policies.bases import best_arm
+from scrapy_focus.web.html import readable
 from scrapy_focus.web.mime import blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -283,16 +285,27 @@ class TagPath(Policy):
         else:
             self._label(pick.url, outcome)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         if pick.arm < FIRST:
-            return {"kind": "predicted target" if pick.arm == TARGETS else "unknown: HEAD first"}
+            is_target = pick.arm == TARGETS
+            sentence = "predicted to be a find" if is_target else "type unknown, so only its headers are asked for"
+            kind = "predicted target" if is_target else "unknown: HEAD first"
+            return Reason(depth_of(pick), Part(sentence, {"kind": kind}))
         pulls = float(self.stats.pulls[pick.arm]) - 1  # as they were when this pull was chosen
         mean = float(self.stats.sums[pick.arm]) / max(pulls, 1)
         bonus = self.alpha * math.sqrt(math.log(max(self.steps - 1, 1)) / (pulls + 1e-6))
-        return {
-            "kind": "page", "tag_path": self._names[pick.arm], "pulls": pulls, "mean": mean, "bonus": bonus,
-            "score": mean + bonus,
-        }  # fmt: skip
+        place = self._names[pick.arm]
+        return Reason(
+            depth_of(pick),
+            Part(
+                f"{counted(pulls, 'link')} at {printable(readable(place))} brought {mean:.2g} finds each",
+                {"kind": "page", "tag_path": place, "pulls": pulls, "mean": mean},
+            ),
+            Part(
+                f"score {mean + bonus:.2g}, {bonus:.2g} of it as so few were tried",
+                {"bonus": bonus, "score": mean + bonus},
+            ),
+        )
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         sums, pulls = self.stats.sums, self.stats.pulls

@@ -379,7 +379,7 @@ class Features:
         codes_now: NDArray[np.uint8] = self.now(vectors, np.array([self.domains.row(pick.host)]))[0]
         return codes_now
 
-    def in_words(self, x: NDArray[np.uint8], pick: Pick) -> dict[str, float]:
+    def known(self, x: NDArray[np.uint8], pick: Pick) -> dict[str, float]:
         """Return the features of a pick by name, from its codes, without those of which nothing is known."""
         known = {name: round(self.layout.said(int(x[i]), i), 2) for i, name in enumerate(self.layout.names)}
         if self.model is None:

@@ -17,9 +17,11 @@ from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.policies.domains import ClosedHosts, Domains
 from scrapy_focus.policies.treeq.chances import Chances
+from scrapy_focus.policies.treeq.explanation import explained
 from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.qnet import DoubleDQN
 from scrapy_focus.policies.treeq.rules import Rules
@@ -310,14 +312,15 @@ class TreeQ(Policy):
         if not self._is_random and self._rules.trains(self.results):
             self.network.train(self.rng)
 
-    def explain(self, pick: Pick) -> dict[str, Any]:
+    def explain(self, pick: Pick) -> Reason:
         x = self._chosen.get(pick.id)
         if x is None:
-            return {}
-        said = self._features.in_words(x, pick)
+            return Reason(depth_of(pick))
         value = float(self.network.values(x[None])[0])
         chance = round(self._chances.of(value), 3)
-        return {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance, **said}
+        numbers = {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance}
+        judgement = "drawn at random" if self._is_random else f"{100 * chance:.0f} % likely to be relevant"
+        return Reason(*explained(self._features.known(x, pick), pick), Part(judgement, numbers))
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         means, counts = self.tree.means, self.tree.counts
