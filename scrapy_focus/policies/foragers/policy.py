@@ -367,7 +367,7 @@ class Foragers(Policy):
             ),
             Part(f"value {value:.3g} expected of this step", {"value": value}),
             Part(
-                f"the forager has {score:g} finds and returns to {counted(len(forager.weblog), 'page')}",
+                f"the forager has {score:g} points and returns to {counted(len(forager.weblog), 'page')}",
                 {"score": score, "weblog": len(forager.weblog)},
             ),
             Part("", {"wanted_by": wanted_by}),

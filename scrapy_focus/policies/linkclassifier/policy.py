@@ -36,9 +36,9 @@ _STEPS = 100  # in which links of relevant pages differ at random
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # of keywords in the URL and the anchor, and of the probability
 
 _WORDS = {
-    "relevant": "a link to a page on the topic, as predicted",
+    "relevant": "chosen as a link to a page on the topic",
     "linked from a hub": "linked on a page with several relevant links",
-    "may be a hub": "a page with several relevant links, as predicted",
+    "may be a hub": "chosen as a page with several relevant links",
 }  # by the kind of link
 _SCORES = {"probability": "probability", "words": "the words of the link score", "page before": "its page scores"}
 

@@ -295,10 +295,12 @@ class TagPath(Policy):
         mean = float(self.stats.sums[pick.arm]) / max(pulls, 1)
         bonus = self.alpha * math.sqrt(math.log(max(self.steps - 1, 1)) / (pulls + 1e-6))
         place = self._names[pick.arm]
+        where = printable(readable(place))
+        record = f"{counted(pulls, 'link')} at {where} brought {mean:.2g} finds each"
         return Reason(
             depth_of(pick),
             Part(
-                f"{counted(pulls, 'link')} at {printable(readable(place))} brought {mean:.2g} finds each",
+                record if pulls else f"no link at {where} was known",
                 {"kind": "page", "tag_path": place, "pulls": pulls, "mean": mean},
             ),
             Part(

@@ -5,20 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.reason import Part, depth_of
-from scrapy_focus.policies.treeq.features import (
-    HOST_SHARE,
-    HOST_UNKNOWN,
-    IN_LINKS,
-    KEYWORD_ANCHOR,
-    KEYWORD_URL,
-    LEARNED,
-    LEVELS,
-    NEARNESS,
-    PARENT,
-    PROBABILITY,
-    PUBLISHED,
-    SHARE,
-)
+from scrapy_focus.policies.treeq.features import IN_LINKS, LEARNED, LEVELS, PUBLISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,9 +16,7 @@ _MOST_LINKS = 36  # whose number a code can tell
 _NEUTRAL, _LITTLE = 0.5, 0.05  # the value of words that taught nothing; so near to it is nothing worth a word
 _UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
 
-_URL, _ANCHOR, _WORDS = PUBLISHED[KEYWORD_URL], PUBLISHED[KEYWORD_ANCHOR], PUBLISHED[PROBABILITY]
-_PARENT, _NEARNESS, _PATH = PUBLISHED[PARENT], PUBLISHED[NEARNESS], PUBLISHED[SHARE]
-_HOST, _NEW_HOST = PUBLISHED[HOST_SHARE], PUBLISHED[HOST_UNKNOWN]
+_PARENT, _NEARNESS, _PATH, _URL, _ANCHOR, _WORDS, _HOST, _NEW_HOST = PUBLISHED
 _LINKS_SHARE, _LINKS = IN_LINKS
 _BESIDE, _LEARNED_WORDS = LEARNED
 
