@@ -33,7 +33,8 @@ _LONGEST_PATH = 4096  # bytes
 class Values(Protocol):
     """What holds the values of settings by their names, such as the settings of Scrapy."""
 
-    def get(self, name: str, /) -> Any: ...
+    def get(self, name: str, /) -> Any:
+        """Return a value, ``None`` where there is none."""
 
 
 def is_no_text(value: Any) -> bool:

@@ -32,6 +32,7 @@ VALUES: dict[str, Any] = {  # none of them is a default
     "FOCUS_COST_LIMIT": "7",
     "FOCUS_EXIT_STATUS": "True",
     "FOCUS_EXPLAIN": "True",
+    "FOCUS_FEATURES": ["scrapy_focus.Feature"],
     "FOCUS_FRONTIER": "scrapy_focus.memory_frontier",
     "FOCUS_GOAL": "scrapy_focus.FilesGoal",
     "FOCUS_IGNORE_PARAMETERS": "True",
