@@ -4,7 +4,6 @@ from scrapy_focus.addon import Addon as Addon
 from scrapy_focus.core.budget import Budget as Budget
 from scrapy_focus.core.budget import Rate as Rate
 from scrapy_focus.core.crawl import Crawl as Crawl
-from scrapy_focus.core.crawl import Status as Status
 from scrapy_focus.core.errors import ConfigError as ConfigError
 from scrapy_focus.core.errors import FocusError as FocusError
 from scrapy_focus.core.errors import FrontierError as FrontierError
@@ -23,7 +22,6 @@ from scrapy_focus.core.frontier import Vectors as Vectors
 from scrapy_focus.core.goal import Goal as Goal
 from scrapy_focus.core.goal import ItemsGoal as ItemsGoal
 from scrapy_focus.core.keeper import Keeper as Keeper
-from scrapy_focus.core.keeper import Snapshot as Snapshot
 from scrapy_focus.core.log import EventLog as EventLog
 from scrapy_focus.core.mission import LearningTopic as LearningTopic
 from scrapy_focus.core.mission import Mission as Mission
@@ -34,6 +32,8 @@ from scrapy_focus.core.policy import PolicyTable as PolicyTable
 from scrapy_focus.core.policy import WatchedPage as WatchedPage
 from scrapy_focus.core.reason import Part as Part
 from scrapy_focus.core.reason import Reason as Reason
+from scrapy_focus.core.snapshot import Snapshot as Snapshot
+from scrapy_focus.core.status import Status as Status
 from scrapy_focus.core.stop import CostLimit as CostLimit
 from scrapy_focus.core.stop import Plateau as Plateau
 from scrapy_focus.core.stop import StopRule as StopRule

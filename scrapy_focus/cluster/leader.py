@@ -34,6 +34,7 @@ from scrapy_focus.cluster.messages import (
 )
 from scrapy_focus.core.busy import Busy
 from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.events import Leased
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import Signal, State
@@ -151,7 +152,7 @@ class Leader:
         self._rules: dict[str, str] = {}  # of APIs, by the worker that told them
         self._absent: set[str] = set()  # workers of an earlier leader that may come back
         self._since = now = clock()
-        for pick_id, owner in [*crawl.owners.items()]:  # of an earlier leader
+        for pick_id, owner in [*crawl.leases.owners.items()]:  # of an earlier leader
             self._absent.add(owner)
             self._ends[pick_id] = now + lease
             self._hosts.take(crawl.picks[pick_id].host, owner, now)
@@ -191,7 +192,7 @@ class Leader:
             before.ready.clear()
         member = self._members[worker] = _Member(secrets.token_hex(8), now)
         holding, kept = set(hello.holding), []
-        for pick_id, owner in [*crawl.owners.items()]:
+        for pick_id, owner in [*crawl.leases.owners.items()]:
             if owner != worker:
                 continue
             if pick_id in holding:
@@ -203,7 +204,7 @@ class Leader:
                 self._end(pick_id)
                 crawl.release(pick_id)
                 self.counts["undelivered"] += 1
-        crawl.grant(worker, min(0, hello.granted - crawl.granted[worker]))
+        self._grant(worker, min(0, hello.granted - crawl.leases.granted[worker]))
         for host in hello.hosts:
             self._hosts.keep(host, worker, now)
         self.counts["joined"] += 1
@@ -232,7 +233,7 @@ class Leader:
                 self._ends[pick_id] = now + self.lease
         for pick_id in member.ready:
             self._ends[pick_id] = now + self.lease
-        self.crawl.grant(message.worker, -message.unused)  # before what may make the budget look used up
+        self._grant(message.worker, -message.unused)  # before what may make the budget look used up
         unplaced: list[int] = []
         for said in message.said:
             self._hear(message.worker, member, said, unplaced)
@@ -241,7 +242,7 @@ class Leader:
         self.reap()
         granted = 0
         if message.extra > 0 and not self.finished():
-            granted = self.crawl.grant(message.worker, message.extra)
+            granted = self._grant(message.worker, message.extra)
         claimed = [int(self._claim(member, pick_id, key)) for pick_id, key in message.claims]
         leases = self._deal(message.worker, member, message.want, now) if message.want > 0 else []
         member.is_sated = len(leases) >= message.want
@@ -265,7 +266,7 @@ class Leader:
             return self.is_closed
         if not self.failure:
             try:
-                self.crawl.grant(worker, -unused)
+                self._grant(worker, -unused)
                 for pick_id in [*member.held]:
                     self._end(pick_id)
                     self.crawl.release(pick_id)
@@ -335,7 +336,7 @@ class Leader:
     def finished(self) -> str:
         """Why the crawl is over, or ``""``; it is not over for its budget while a lease is out."""
         reason = self._stopped or self.crawl.finished()
-        return "" if reason.startswith("budget_requests") and self.crawl.owners else reason
+        return "" if reason.startswith("budget_requests") and self.crawl.leases.owners else reason
 
     def status(self) -> dict[str, Any]:
         """Return what is known of crawl, workers, leases and hosts, as plain values."""
@@ -351,7 +352,7 @@ class Leader:
             "outcomes": status.counts.get("outcomes", 0),
             "waiting": status.waiting,
             "asleep": status.asleep,
-            "out": len(crawl.owners),
+            "out": len(crawl.leases.owners),
             "most_out": self._most(),
             "hosts": len(self._hosts),
             "workers": {
@@ -360,7 +361,7 @@ class Leader:
                     "ready": len(member.ready),
                     "hosts": len(self._hosts.of(name)),
                     "silent": round(now - member.seen, 1),
-                    "granted": crawl.granted[name],
+                    "granted": crawl.leases.granted[name],
                 }
                 for name, member in self._members.items()
             },
@@ -372,7 +373,7 @@ class Leader:
         crawl, status = self.crawl, self.crawl.status()
         counts: dict[str, float] = dict(self.counts)
         counts |= {
-            "workers": len(self._members), "leases": len(crawl.owners), "most_out": self._most(),
+            "workers": len(self._members), "leases": len(crawl.leases.owners), "most_out": self._most(),
             "hosts": len(self._hosts), "requests": status.used["requests"], "reward": status.rewards,
             "outcomes": status.counts.get("outcomes", 0), "waiting": status.waiting, "asleep": status.asleep,
             "arms": status.arms,
@@ -382,7 +383,7 @@ class Leader:
             return None if at is None else max(0.0, at - status.at)
 
         return News(
-            counts, status.waiting, status.asleep, len(crawl.owners), status.arms, status.awake, status.rewards,
+            counts, status.waiting, status.asleep, len(crawl.leases.owners), status.arms, status.awake, status.rewards,
             dict(status.used), dict(status.limits), "" if status.rate is None else str(status.rate),
             from_now(status.next_due), from_now(status.next_turn), from_now(status.due),
         )  # fmt: skip
@@ -390,7 +391,7 @@ class Leader:
     def portrait(self, best: int = 10) -> Portrait:
         """Return what takes a while to find out."""
         status = self.crawl.status(best=best)
-        return Portrait([*status.found_at], status.best_arms, status.left, status.cost, self.crawl.tables())
+        return Portrait([*status.found_at], status.best_arms, status.left, status.cost, self.crawl.forecasts.tables())
 
     def reap(self) -> None:
         """Let leases end whose workers are not heard of: their links wait again, and their requests count as sent.
@@ -475,9 +476,18 @@ class Leader:
             case ("hear", signals):
                 self.crawl.hear([Signal(*signal) for signal in signals])
 
+    def _grant(self, worker: str, n: int) -> int:
+        """Let a worker send up to ``n`` requests beyond one for each pick; they count as used.
+
+        Returns how many these are. Below 0, so many that were not sent are given back.
+        """
+        event = self.crawl.leases.grant(worker, n, self.crawl.now())
+        self.crawl.happen(event)
+        return 0 if event is None else event.n
+
     def _charge(self, pick_id: int) -> None:
         """The request of a lease went out; it counts once, also where a leader before was killed right after that."""
-        if self.crawl.is_reserved(pick_id):
+        if self.crawl.leases.is_reserved(pick_id):
             self.crawl.sent(pick_id)
 
     def _unclaimed(self, values: Sequence[tuple[Any, ...]], unplaced: list[int]) -> list[Link]:
@@ -534,7 +544,7 @@ class Leader:
         enough = max(1, min(_READY, most // (2 * len(self._members))))
         busy, misses = self._busy(worker, enough), 0
         while len(member.ready) < want and misses <= len(self._members):  # more only where a policy asks busy hosts
-            if len(crawl.owners) >= most:
+            if len(crawl.leases.owners) >= most:
                 self.counts["at_most_out"] += 1
                 break
             pick = crawl.next(busy)
@@ -565,8 +575,8 @@ class Leader:
             member.idle = now + self._hosts.rest  # they rest before anybody has them
 
     def _lay_ready(self, pick: Pick, owner: str, now: float) -> None:
-        self.crawl.lease(pick.id, owner)
-        if self.crawl.explains:
+        self.crawl.happen(Leased(pick.id, owner))
+        if self.crawl.state.decisions.explains:
             self._whys[pick.id] = self.crawl.why
         self._ends[pick.id] = now + self.lease
         self._hosts.take(pick.host, owner, now)
@@ -596,7 +606,7 @@ class Leader:
 
     def _end(self, pick_id: int) -> None:
         """A lease is over."""
-        owner = self.crawl.owners[pick_id]
+        owner = self.crawl.leases.owners[pick_id]
         del self._ends[pick_id]
         self._whys.pop(pick_id, None)
         if (member := self._members.get(owner)) is not None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.status import Status
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
 

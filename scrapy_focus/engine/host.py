@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.config import Config
-    from scrapy_focus.core.crawl import Crawl, Status
+    from scrapy_focus.core.crawl import Crawl
     from scrapy_focus.core.policy import Policy, PolicyTable
+    from scrapy_focus.core.status import Status
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.known import KnownLinks
     from scrapy_focus.jobs.job import Job
@@ -190,7 +191,7 @@ class Host:
 
     def tables(self) -> list[PolicyTable]:
         """Return the tables that the policy shows of itself, and those of features."""
-        return [*self.crawl.tables(), *(table for shown in self.shown() for table in shown.tables)]
+        return [*self.crawl.forecasts.tables(), *(table for shown in self.shown() for table in shown.tables)]
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
@@ -247,7 +248,7 @@ class Host:
         key = self.links.key(request)
         if key != entry.also[-1]:
             return True
-        state = await self._unless_stopped(self.crawl.claim(entry.pick.id, key), State.NEW)
+        state = await self._unless_stopped(cast("Worker", self.crawl).claim(entry.pick.id, key), State.NEW)
         if state == State.NEW or (entry.visited and state == State.FETCHED):
             return True
         entry.leads_to = entry.also.pop()
@@ -264,7 +265,7 @@ class Host:
         entry = self.inflight.find(request)
         has_gone = self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id)
         if not has_gone and self.crawl.where:
-            has_gone = await self._unless_stopped(self.crawl.more(), False)
+            has_gone = await self._unless_stopped(cast("Worker", self.crawl).more(), False)
         if not has_gone:
             return False
         if entry is not None:

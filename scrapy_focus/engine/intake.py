@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_focus.core.crawl import PART
+from scrapy_focus.core.placer import PART
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import Link
 from scrapy_focus.engine.marks import PICK

@@ -11,8 +11,8 @@ from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.placer import PART
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Outcome, State
 from scrapy_focus.engine.closing import connection_kind

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.status import Status
     from scrapy_focus.engine.host import Host
 
 _RECENT = 100  # requests over which the rate "now" is taken

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.core.budget import Budget
-    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.status import Status
     from scrapy_focus.jobs.job import Job
 
 

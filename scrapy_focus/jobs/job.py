@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
+    from scrapy_focus.core.crawl_state import CrawlState
     from scrapy_focus.core.events import Event
     from scrapy_focus.core.frontier import Frontier
-    from scrapy_focus.core.keeper import Kept, Snapshot
+    from scrapy_focus.core.keeper import Described
     from scrapy_focus.core.mission import Topic
+    from scrapy_focus.core.snapshot import Snapshot
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
@@ -139,7 +141,7 @@ class Job:
             raise StorageError(f"the crawl in {self.folder} is not open yet")
         return self._frontier
 
-    def open(self, crawl: Kept) -> Frontier:
+    def open(self, crawl: Described) -> Frontier:
         """Return where the links of a crawl wait: those of the last checkpoint, if there is one.
 
         Raises
@@ -160,8 +162,8 @@ class Job:
         self._frontier = sqlite_frontier(self.folder / FRONTIER, crawl.policy.keeps(crawl.mission), anew=anew)
         return self._frontier
 
-    def restore(self, crawl: Kept) -> bool:
-        """Bring a new crawl to where the stored one was; ``False`` where nothing is stored.
+    def restore(self, state: CrawlState) -> bool:
+        """Bring the state of a new crawl to where the stored one was; ``False`` where nothing is stored.
 
         Raises
         ------
@@ -173,7 +175,7 @@ class Job:
         if self._state is None:
             return False
         self._is_written_anew = recover(
-            crawl, self.stored, self.notes, self._state, self.records(), classes=self.classes
+            state, self.stored, self.notes, self._state, self.records(), classes=self.classes
         )
         return True
 

@@ -21,8 +21,8 @@ from scrapy_focus.jobs.snapshots import POLICY, STATE, learned_by_goal, policy_o
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from scrapy_focus.core.crawl_state import CrawlState
     from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
-    from scrapy_focus.core.keeper import Kept
     from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
@@ -32,7 +32,7 @@ logger = printable_logger(__name__)
 
 
 def recover(
-    crawl: Kept,
+    crawl: CrawlState,
     stored: Stored,
     notes: Mapping[str, bytes],
     state: Mapping[str, Any],
@@ -45,7 +45,7 @@ def recover(
     Parameters
     ----------
     crawl
-        The new crawl, whose frontier is ``stored``.
+        The state of the new crawl, whose frontier is ``stored``.
     stored
         The frontier as it was at the last checkpoint.
     notes, state
@@ -67,19 +67,19 @@ def recover(
     StorageError
         If the files cannot be read.
     """
-    log, mark = crawl.log, state["log"]
+    log, mark = crawl.decisions.log, state["log"]
     is_cut = log is not None and mark is not None and log.cut(*mark)
-    crawl.log = log if is_cut else None  # into a log of its own nothing is to be written again
+    crawl.decisions.log = log if is_cut else None  # into a log of its own nothing is to be written again
     led = Led(crawl.frontier)
-    crawl.frontier = cast("Frontier", led)
+    crawl.choices.frontier = cast("Frontier", led)
     is_new = POLICY not in notes
     if is_new:
         _begin_anew(crawl, stored, notes, state, led)
     else:
         folder = stored.path.parent
-        policy = policy_of(notes, state, crawl.policy, folder, classes, crawl.mission.topic)
+        policy = policy_of(notes, state, crawl.guard.policy, folder, classes, crawl.mission.topic)
         crawl.apply(snapshot_of(state, policy, learned_by_goal(notes, folder, classes)))
-        crawl.policy.attach(crawl.frontier)
+        crawl.guard.policy.attach(cast("Frontier", led))
     choices = 0
     for record in records:
         event = event_of(record, crawl.picks)
@@ -88,28 +88,30 @@ def recover(
             led.lead(event.key, event.id)
         crawl.apply(event)
         led.let_go()
-    crawl.frontier = crawl.policy.frontier = led.frontier
-    if crawl.otherwise:
+    crawl.choices.frontier = crawl.guard.policy.frontier = led.frontier
+    if crawl.choices.otherwise:
         logger.warning(
             "%s chose otherwise %d of %d times when it went through the last choices again: it depends on more than "
             "its inputs and self.rng. What was fetched counts; what it learned may differ a little",
-            type(crawl.policy).__qualname__, crawl.otherwise, choices,
+            type(crawl.guard.policy).__qualname__, crawl.choices.otherwise, choices,
         )  # fmt: skip
-    crawl.log = log
+    crawl.decisions.log = log
     return is_new or (log is not None and not is_cut)
 
 
-def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led) -> None:
+def _begin_anew(
+    crawl: CrawlState, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led
+) -> None:
     """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the
     old one.
 
     Links come in the order in which they were found, some tens of thousands at a time, and are written down with the
     same notes: a kill meanwhile begins this anew, with the same links and the same randomness.
     """
-    policy = crawl.policy
+    policy = crawl.guard.policy
     crawl.apply(snapshot_of(state, policy))
     selected = crawl.counts["selected"]
-    policy.open(crawl.frontier, np.random.default_rng(zlib.crc32(notes[STATE])), crawl.mission)
+    policy.open(cast("Frontier", led), np.random.default_rng(zlib.crc32(notes[STATE])), crawl.mission)
     keys = set(stored.interrupted.values())
     interrupted: dict[int, Link] = {}
     for links in stored.stored():
@@ -122,7 +124,7 @@ def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: 
         link = interrupted[key]
         crawl.apply(Picked(pick_id, key, (), state["at"], (link.url, link.host, link.depth, link.payload)))
         led.let_go()
-    crawl.counts["selected"], crawl.otherwise = selected, 0
+    crawl.counts["selected"], crawl.choices.otherwise = selected, 0
     logger.warning("the policy begins to learn anew: it placed %d links", len(stored) + len(stored.flying))
 
 

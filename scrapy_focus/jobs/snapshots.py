@@ -20,8 +20,8 @@ import numpy as np
 
 from scrapy_focus.core.contract import tables_of
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
-from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.snapshot import Snapshot
 from scrapy_focus.jobs.description import differences
 from scrapy_focus.jobs.pickles import Classes, RefusedName
 

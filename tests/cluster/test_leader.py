@@ -108,7 +108,7 @@ def test_what_an_exchange_names_is_renewed(stage: Callable[..., Stage]) -> None:
     for _ in range(3):
         s.pass_(LEASE * 0.6)
         worker.exchange(s.leader)
-    assert s.leader.crawl.owners == {kept: worker.name}
+    assert s.leader.crawl.leases.owners == {kept: worker.name}
     assert (s.leader.counts["expired"], s.used) == (1, 1)
 
 
@@ -120,13 +120,13 @@ def test_what_lies_ready_for_the_living_stays(stage: Callable[..., Stage]) -> No
     first.exchange(s.leader, 1)
     s.leader.crawl.add(links(*range(10, 20), host="b"))
     second.exchange(s.leader, 1)
-    before = dict(s.leader.crawl.owners)
+    before = dict(s.leader.crawl.leases.owners)
     assert len(before) > 3
     for _ in range(4):
         s.pass_(LEASE * 0.6)
         first.exchange(s.leader)
         second.exchange(s.leader)
-    assert s.leader.crawl.owners == before
+    assert s.leader.crawl.leases.owners == before
 
 
 def test_links_of_a_report_that_does_not_count_are_told_again(stage: Callable[..., Stage]) -> None:
@@ -154,7 +154,7 @@ def test_who_leaves_has_sent_all_that_it_has(stage: Callable[..., Stage]) -> Non
     worker.exchange(s.leader, 3, 4)
     assert s.used == 4
     assert not s.leader.leave(worker.name, worker.session, 4)
-    assert set(s.leader.crawl.owners.values()) == {other.name}
+    assert set(s.leader.crawl.leases.owners.values()) == {other.name}
     assert (s.used, s.leader.counts["left"]) == (0, 1)
     assert s.leader.exchange(worker.message()).rejoin
     assert not s.leader.leave(worker.name, worker.session)
@@ -178,7 +178,7 @@ def test_what_lies_ready_for_the_dead_costs_nothing(stage: Callable[..., Stage])
     for _ in range(3):
         s.pass_(LEASE / 2)
         second.exchange(s.leader)
-    assert s.leader.crawl.owners == dict.fromkeys(second.waiting, second.name)
+    assert s.leader.crawl.leases.owners == dict.fromkeys(second.waiting, second.name)
     assert (s.used, s.leader.counts["expired"]) == (4, 4)
 
 
@@ -191,9 +191,9 @@ def test_a_lost_answer_costs_nothing(stage: Callable[..., Stage]) -> None:
     worker = s.workers[0]
     worker.exchange(s.leader, 2, 1)
     worker.exchange(s.leader, 3, 2, is_lost=True)
-    assert ([*s.leader.crawl.owners.values()].count(worker.name), s.used) == (5, 2)
+    assert ([*s.leader.crawl.leases.owners.values()].count(worker.name), s.used) == (5, 2)
     welcome = worker.join(s.leader)
-    mine = {pick_id for pick_id, owner in s.leader.crawl.owners.items() if owner == worker.name}
+    mine = {pick_id for pick_id, owner in s.leader.crawl.leases.owners.items() if owner == worker.name}
     assert set(welcome.kept) == {*worker.waiting} == mine
     assert (s.used, s.leader.counts["undelivered"]) == (0, 3)
 
@@ -401,11 +401,11 @@ def test_no_more_are_out_than_may_be(stage: Callable[..., Stage]) -> None:
     first, second = s.workers
     assert first.exchange(s.leader, 50).leases
     assert second.exchange(s.leader, 50).leases
-    assert len(s.leader.crawl.owners) == len(first.waiting) + len(second.waiting) == most_out(0)
+    assert len(s.leader.crawl.leases.owners) == len(first.waiting) + len(second.waiting) == most_out(0)
     assert s.leader.counts["at_most_out"]
     s.leader.most_out = 4
     assert not first.exchange(s.leader, 5).leases
-    assert len(s.leader.crawl.owners) == most_out(0)
+    assert len(s.leader.crawl.leases.owners) == most_out(0)
     for worker in s.workers:
         for pick_id in [*worker.waiting][2:]:
             worker.release(pick_id)
@@ -461,23 +461,23 @@ def test_the_leader_closes_when_nobody_is_left(stage: Callable[..., Stage]) -> N
         s.leader.reap()
     assert s.leader.is_closed
     assert (s.leader.counts["expired"], s.used) == (3, 3)
-    assert s.realm.lead().crawl.owners == {}
+    assert s.realm.lead().crawl.leases.owners == {}
 
 
 def test_a_new_leader_closes_if_nobody_comes(stage: Callable[..., Stage]) -> None:
     """Not before those that had leases had time to come back."""
     s = stage()
     s.workers[0].exchange(s.leader, 3)
-    before = s.leader.crawl.owners
-    assert s.lead_again().crawl.owners == before
+    before = s.leader.crawl.leases.owners
+    assert s.lead_again().crawl.leases.owners == before
     s.pass_(LEASE - 1)
     s.leader.reap()
-    assert (s.leader.is_closed, s.leader.crawl.owners) == (False, before)
+    assert (s.leader.is_closed, s.leader.crawl.leases.owners) == (False, before)
     s.pass_(LEASE)
     s.leader.reap()
     s.pass_(LEASE)
     s.leader.reap()
-    assert (s.leader.is_closed, s.leader.crawl.owners) == (True, {})
+    assert (s.leader.is_closed, s.leader.crawl.leases.owners) == (True, {})
 
 
 # What can be seen
@@ -495,7 +495,7 @@ def test_status_and_news_say_how_it_stands(stage: Callable[..., Stage]) -> None:
     assert {name: status[name] for name in ("requests", "limit", "outcomes", "most_out", "joined", "finished")} == {
         "requests": 6 - 2, "limit": 50, "outcomes": 4, "most_out": 9, "joined": 2, "finished": "",
     }  # fmt: skip
-    assert status["out"] == len(s.leader.crawl.owners)
+    assert status["out"] == len(s.leader.crawl.leases.owners)
     assert status["workers"][first.name] == {
         "leases": len(first.waiting), "ready": 0, "hosts": len(s.leader._hosts.of(first.name)), "silent": 2.0,
         "granted": 0,
@@ -521,7 +521,7 @@ def test_the_goal_of_a_leader_is_described_as_that_of_its_workers() -> None:
 def test_why_a_pick_was_chosen_travels_with_it(tmp_path: Path) -> None:
     """Also with one that lay ready."""
     s = Stage(tmp_path, policy=lambda: BranchingBandit(targets=[PDF], words=["page"]), found=60, per_host=20)
-    s.leader.crawl.explains = True
+    s.leader.crawl.state.decisions.explains = True
     first, second = s.workers
     got = [
         *first.exchange(s.leader, 4).leases,
@@ -573,11 +573,11 @@ def test_one_process_resumes_what_a_cluster_began(stage: Callable[..., Stage]) -
     s.workers[0].exchange(s.leader, 3, 2)
     s.workers[1].work(s.leader)
     s.workers[1].work(s.leader)
-    done, out = s.leader.crawl.counts["outcomes"], len(s.leader.crawl.owners)
+    done, out = s.leader.crawl.counts["outcomes"], len(s.leader.crawl.leases.owners)
     used = s.used
     s.realm.kill(s.leader)
     crawl = s.realm.crawl(is_shared=False)
-    assert (crawl.picks, crawl.owners, crawl.budget.requests_used) == ({}, {}, used + out)
+    assert (crawl.picks, crawl.leases.owners, crawl.budget.requests_used) == ({}, {}, used + out)
     assert len(crawl.recovered) == out
     alone = 0
     for _ in range(5):
@@ -635,7 +635,7 @@ def test_a_full_disk_ends_the_crawl_for_all(
     a.exchange(s.leader, 3)
     b.exchange(s.leader, 2)
     b.exchange(s.leader, 2, is_lost=True)
-    before = dict(s.leader.crawl.owners)
+    before = dict(s.leader.crawl.leases.owners)
     fill_up(monkeypatch, s.leader)
     if first == "exchange":
         said = a.work(s.leader)
@@ -653,7 +653,7 @@ def test_a_full_disk_ends_the_crawl_for_all(
     assert "No space left" in s.leader.failure
     monkeypatch.undo()
     again = s.realm.lead()  # the folder is free
-    assert again.crawl.owners.items() <= before.items()
+    assert again.crawl.leases.owners.items() <= before.items()
     again.close()
     assert not s.leader.is_closed
     assert s.leader.exchange(c.message(want=3)).finished == "storage"

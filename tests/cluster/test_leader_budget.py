@@ -175,7 +175,7 @@ def test_a_plateau_ends_the_crawl_for_all(tmp_path: Path) -> None:
     fleet = Fleet(realm, workers=3)
     fleet.site.answers = lambda pick: answer(pick) if pick.key < 300 else answer(pick)._replace(mime="text/html")
     assert fleet.run() == "plateau"
-    rewards, out = fleet.leader.crawl.rewards, len(fleet.leader.crawl.owners)
+    rewards, out = fleet.leader.crawl.rewards, len(fleet.leader.crawl.leases.owners)
     assert 0 < out == len(fleet.leader.crawl.picks)
     fleet.site.answers = answer
     for worker in fleet.workers:
@@ -233,7 +233,7 @@ def test_leases_of_the_dead_wait_again(tmp_path: Path) -> None:
     fleet.kill_worker()
     fleet.realm.clock.now += LEASE + 1
     for _ in range(1000):
-        if not fleet.leader.crawl.owners and not len(fleet.leader.crawl.frontier):
+        if not fleet.leader.crawl.leases.owners and not len(fleet.leader.crawl.frontier):
             break
         fleet.step()
         fleet.realm.clock.now += 1.0

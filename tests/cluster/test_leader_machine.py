@@ -90,12 +90,14 @@ class Cluster(RuleBasedStateMachine):
     @rule(n=whose)
     def join(self, n: int) -> None:
         """A worker comes, or comes back."""
-        worker, owners = self.worker(n), dict(self.leader.crawl.owners)
+        worker, owners = self.worker(n), dict(self.leader.crawl.leases.owners)
         holding, believed = worker.held, worker.granted
         welcome = worker.join(self.leader)
         mine = {pick_id for pick_id, owner in owners.items() if owner == worker.name}
         assert set(welcome.kept) == mine & holding
-        assert self.leader.crawl.owners == {id_: owner for id_, owner in owners.items() if id_ not in mine - holding}
+        assert self.leader.crawl.leases.owners == {
+            id_: owner for id_, owner in owners.items() if id_ not in mine - holding
+        }
         self.granted[worker.name] = min(self.granted[worker.name], believed)
 
     @rule(n=whose, want=st.integers(0, 6), extra=st.integers(0, 2), fate=st.sampled_from(["ok", "ok", "lost", "not"]))
@@ -123,17 +125,17 @@ class Cluster(RuleBasedStateMachine):
 
     def hear(self, message: Exchange) -> Answer:
         """Let the leader hear a message, and do in dictionaries what it is to do."""
-        leader, worker, before = self.leader, message.worker, dict(self.leader.crawl.owners)
+        leader, worker, before = self.leader, message.worker, dict(self.leader.crawl.leases.owners)
         member = leader._members.get(worker)
         is_heard = member is not None and member.session == message.session
         refused = leader.counts["refused"]
         answer = leader.exchange(message)
         assert answer.rejoin != is_heard
         if not is_heard:
-            assert leader.crawl.owners == before
+            assert leader.crawl.leases.owners == before
             return answer
         self.granted[worker] += answer.granted - message.unused
-        gone, expected_refused = before.keys() - leader.crawl.owners.keys(), 0
+        gone, expected_refused = before.keys() - leader.crawl.leases.owners.keys(), 0
         for said in message.said:
             pick_id = said[1]
             links = said[3] if said[0] == "add" else said[4] if said[0] == "outcome" else []
@@ -172,7 +174,7 @@ class Cluster(RuleBasedStateMachine):
         if worker.waiting:
             pick = [*worker.waiting.values()][at % len(worker.waiting)]
             worker.send(pick.id)
-            if self.leader.crawl.owners.get(pick.id) == worker.name:
+            if self.leader.crawl.leases.owners.get(pick.id) == worker.name:
                 name, then = self.asked.get(pick.host, (worker.name, 0.0))
                 assert name == worker.name or self.realm.clock() - then >= LINGER
                 self.asked[pick.host] = worker.name, self.realm.clock()
@@ -236,7 +238,7 @@ class Cluster(RuleBasedStateMachine):
         self.asked = {host: asked for host, asked in self.asked.items() if host in hosts}  # who has none is not known
         leases, used = dict(before.owners), before.budget.requests_used
         self.leader = self.realm.lead()
-        assert self.leader.crawl.owners == leases
+        assert self.leader.crawl.leases.owners == leases
         assert self.leader.crawl.budget.requests_used == used
         self.of_earlier |= leases.keys()
 
@@ -252,14 +254,14 @@ class Cluster(RuleBasedStateMachine):
         """A host has one worker and few leases, and few leases are out; what is counted belongs together."""
         leader, crawl = self.leader, self.leader.crawl
         by_host: dict[str, Counter[str]] = {}
-        for pick_id, owner in crawl.owners.items():
+        for pick_id, owner in crawl.leases.owners.items():
             by_host.setdefault(crawl.picks[pick_id].host, Counter())[owner] += 1
         assert all(len(owners) == 1 for owners in by_host.values())
         assert all(owners.total() <= PER_HOST for owners in by_host.values())
-        assert len(crawl.owners) <= MOST
-        assert crawl.owners.keys() == crawl.picks.keys() == leader._ends.keys()
+        assert len(crawl.leases.owners) <= MOST
+        assert crawl.leases.owners.keys() == crawl.picks.keys() == leader._ends.keys()
         for name, member in leader._members.items():
-            assert member.held == {pick_id for pick_id, owner in crawl.owners.items() if owner == name}
+            assert member.held == {pick_id for pick_id, owner in crawl.leases.owners.items() if owner == name}
             assert member.held >= set(member.ready)
         for host, tenure in leader._hosts._tenures.items():
             assert tenure.out == sum(by_host.get(host, Counter()).values())
@@ -273,21 +275,21 @@ class Cluster(RuleBasedStateMachine):
         """Who is in a session has no lease that the leader does not know to be its own."""
         for worker in [*self.workers, *self.dead]:
             if self.is_in_session(worker):
-                assert all(self.leader.crawl.owners.get(pick_id) == worker.name for pick_id in worker.held)
+                assert all(self.leader.crawl.leases.owners.get(pick_id) == worker.name for pick_id in worker.held)
 
     @invariant()
     def what_is_charged_is_right(self) -> None:
         """Requests, rewards and outcomes are those of the dictionaries, and no request too many went out."""
         crawl = self.leader.crawl
         assert crawl.budget.requests_used == self.used + self.granted.total()
-        assert +crawl.granted == +self.granted
+        assert +crawl.leases.granted == +self.granted
         assert crawl.rewards == sum(self.outcomes.values())
         assert crawl.counts["outcomes"] == len(self.outcomes)
         sent = self.site.sent.total() + self.site.extra.total()
-        assert sent <= crawl.budget.requests_used + len(crawl._unsent)
+        assert sent <= crawl.budget.requests_used + len(crawl.state.in_flight.unsent)
         assert self.site.sent.total() == len(self.site.sent)
         if self.budget is not None:
-            assert crawl.budget.requests_used + len(crawl._unsent) <= self.budget
+            assert crawl.budget.requests_used + len(crawl.state.in_flight.unsent) <= self.budget
 
     def finish(self) -> None:
         """Let the living fetch all that is left: nothing is lost, and only what the dead had is charged in vain."""
@@ -302,7 +304,7 @@ class Cluster(RuleBasedStateMachine):
                 self.leases_are_within_bounds()
             self.what_is_charged_is_right()
             self.realm.clock.now += 7.0
-            if self.leader.finished() or not (len(self.leader.crawl.frontier) or self.leader.crawl.owners):
+            if self.leader.finished() or not (len(self.leader.crawl.frontier) or self.leader.crawl.leases.owners):
                 break
         else:
             raise AssertionError("it does not end")

@@ -52,9 +52,9 @@ def known_of(leader: Leader) -> dict[str, Any]:
         "policy": plain(policy),
         "waiting": {link.key: (link.url, link.host, place.arm, place.rank, place.method, plain(place.memo), place.after)
                     for link, place in all_waiting(crawl.frontier)},
-        "owners": dict(crawl.owners),
-        "granted": +crawl.granted,
-        "unsent": set(crawl._unsent),
+        "owners": dict(crawl.leases.owners),
+        "granted": +crawl.leases.granted,
+        "unsent": set(crawl.state.in_flight.unsent),
         "used": crawl.budget.requests_used,
         "rewards": crawl.rewards,
         "counts": dict(crawl.counts),
@@ -92,7 +92,7 @@ def test_the_next_leader_knows_and_chooses_the_same(name: str, tmp_path: Path) -
     workers[0].add(seeds())
     most = 0
     for number, _ in zip(range(150), walk(leader, workers, rng, realm), strict=False):
-        most = max(most, len(leader.crawl.owners))
+        most = max(most, len(leader.crawl.leases.owners))
         if number % 18:
             continue
         leader.crawl.job.flush()

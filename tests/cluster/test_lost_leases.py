@@ -108,8 +108,8 @@ def play(folder: Path, act: Callable[[Scene], Awaitable[None]], goal: Any = None
         scene = Scene(folder, goal or FilesGoal(types=[PDF]))
         await asyncio.wait_for(act(scene), HANG)
         scene.cut()
-        if scene.worker._conversation is not None:
-            scene.worker._conversation.cancel()
+        if scene.worker._conversation.task is not None:
+            scene.worker._conversation.task.cancel()
         scene.leader.close()
 
     asyncio.run(whole())
@@ -141,7 +141,7 @@ def test_a_page_is_not_fetched_beside_itself(tmp_path: Path) -> None:
         assert links_at(scene) != [State.NEW]
         assert scene.leader.counts["refused"] == 0
         assert scene.leader.crawl.counts["outcomes"] == 1
-        assert not worker._lost
+        assert not worker.leases.lost
 
     play(tmp_path, act)
 
@@ -158,7 +158,7 @@ def test_what_was_not_heard_is_told_again(tmp_path: Path) -> None:
         await scene.come_back()
         assert worker.knows([FOUND.key, THERE.key]) == [State.NEW] * 2
         assert scene.forgotten == [None]
-        assert not worker._lost, "it is not in flight"
+        assert not worker.leases.lost, "it is not in flight"
         assert scene.leader.crawl.counts["outcomes"] == 0
         worker.report(outcome_of(await scene.leased()), [FOUND])
         await scene.told()

@@ -146,5 +146,5 @@ def test_every_policy_decides_for_all(sites: list[MockSite], tmp_path: Path, pol
     assert len(result.items) == result.crawl.rewards == result.total("focus/reward") == 24
     assert result.crawl.budget.requests_used == len(log)
     assert all(worker.stats["focus/outcomes"] for worker in result.workers)
-    assert sum(result.crawl.granted.values()) <= len(sites), "a HEAD goes out for the page that it looks at"
+    assert sum(result.crawl.leases.granted.values()) <= len(sites), "a HEAD goes out for the page that it looks at"
     assert result.errors == {}

@@ -393,7 +393,7 @@ def test_who_waits_for_its_leader_can_be_stopped(
     """A redirect waits for an answer that never comes, and yet a worker ends that is asked to."""
     monkeypatch.setattr(Silent, "is_silent", False)
     monkeypatch.setattr("scrapy_focus.engine.host._STOPPED", 0.2)
-    monkeypatch.setattr("scrapy_focus.cluster.worker._FAREWELL", 0.5)
+    monkeypatch.setattr("scrapy_focus.cluster.conversation._FAREWELL", 0.5)
     seeds = [site.url(f"/redirect?to=/redirect?to=/ok%3F{i}") for i in range(40)]
     settings = {"FOCUS_CLUSTER_ENGINE": Silent, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
     result = share(Interrupted, tmp_path, settings, workers=1, checks=False, seeds=seeds)

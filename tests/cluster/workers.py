@@ -71,8 +71,8 @@ class Shared:
         """Fail unless nothing is out, and leader and workers counted the same."""
         assert self.leader.is_closed
         assert not self.crawl.picks
-        assert not self.crawl.owners
-        assert not self.crawl._unsent
+        assert not self.crawl.leases.owners
+        assert not self.crawl.state.in_flight.unsent
         assert not self.logged("no answer of the leader")
 
 

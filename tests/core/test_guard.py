@@ -241,7 +241,7 @@ TABLES = [
 def test_tables_that_are_none_are_not_shown(tables, caplog) -> None:
     """There is none then; the log says once what is wrong, and what is expected."""
     crawl = Crawl(Answering(tables=tables), frontier=memory_frontier)
-    assert [crawl.tables() for _ in range(5)] == [[]] * 5
+    assert [crawl.forecasts.tables() for _ in range(5)] == [[]] * 5
     assert crawl.counts["error/tables"] == 5
     [record] = [record for record in caplog.records if "tables of Answering failed" in record.getMessage()]
     assert any(said in record.getMessage() for said in ("return a list of PolicyTable", "values", "finite numbers"))
@@ -251,7 +251,7 @@ def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
     """Numbers are those of Python, texts stand in one line and are cut, and only the first of many things come."""
     row = ("=1\n\x1b" + "x" * 1100, np.int64(3), np.float32(0.5), True, 10**300)
     table = PolicyTable("t\n" * 900, ["a\n", *"bcde"], [row, *[("", 1, 1, 1, 1)] * 1000])
-    [*tables, last] = Crawl(Answering(tables=(table,) * 11), frontier=memory_frontier, strict=True).tables()
+    [*tables, last] = Crawl(Answering(tables=(table,) * 11), frontier=memory_frontier, strict=True).forecasts.tables()
     assert len(tables) == 9
     assert isinstance(last, PolicyTable)
     assert (last.columns, len(last.rows), len(last.title)) == (("a\\n", *"bcde"), 1000, 100)
@@ -259,7 +259,7 @@ def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
     assert (text[:7], len(text)) == ("=1\\n\\x1b"[:7], 1000)
     assert [type(number) for number in numbers] == [int, float, int, int]
     wide = PolicyTable("t", ("c",) * 50, [(1,) * 50])
-    [cut] = Crawl(Answering(tables=[wide]), frontier=memory_frontier, strict=True).tables()
+    [cut] = Crawl(Answering(tables=[wide]), frontier=memory_frontier, strict=True).forecasts.tables()
     assert (len(cut.columns), len(cut.rows[0])) == (20, 20)
 
 
@@ -277,14 +277,14 @@ def test_tables_are_those_of_the_time_at_which_they_are_asked_for() -> None:
     clock.now = 2005.0
     crawl.add(links(1))
     clock.now = 2099.0
-    assert crawl.tables()[0].rows == [(2099.0,)]
+    assert crawl.forecasts.tables()[0].rows == [(2099.0,)]
     assert crawl.policy.now == 2005.0
 
 
 def test_a_policy_without_tables_has_none() -> None:
     """A policy need not show anything of itself."""
     crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
-    assert (crawl.tables(), crawl.policy.can("tables")) == ([], False)
+    assert (crawl.forecasts.tables(), crawl.policy.can("tables")) == ([], False)
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_a_kill_anywhere_loses_no_login(tmp_path: Path, policy: type[Policy]) ->
     for run in range(100):
         crawl = crawl_of(policy(), job=Job(tmp_path / "focus", every=11))
         part = asked(crawl, 7) if not run else resumed(crawl, 7)
-        assert crawl.otherwise == 0
+        assert crawl.state.choices.otherwise == 0
         crawl.close()
         if not part:
             break

@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-FOLDERS = ("features/*/*.py", "*.py", "engine/**/*.py", "finders/news/watch_notes.py")
-SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
-SOURCES += [PACKAGE / "core/late.py", PACKAGE / "cluster/worker.py", PACKAGE / "cluster/leader.py"]
-GUARDS = ("guard", "_ask")  # their first argument is counted under error/
+FOLDERS = ("*.py", "engine/**/*.py", "features/*/*.py", "finders/news/watch_notes.py", "core/*.py")
+SOURCES = [path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))]
+SOURCES += [PACKAGE / "cluster" / name for name in ("worker.py", "conversation.py", "leader.py")]
 
 
 def read(page: str) -> str:
@@ -158,7 +157,7 @@ def raised_stats() -> set[str]:
                     prefixes.add(str(counted.values[0].value))  # type: ignore[attr-defined]
                 else:  # Host.count counts what it is asked to, by those who are looked at here
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
-            elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
+            elif isinstance(node, ast.Call) and _is_guarded(node) and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
             elif (
                 isinstance(node, ast.AnnAssign)
@@ -184,9 +183,14 @@ def raised_stats() -> set[str]:
     return names | heard | refusals | unread | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
+def _is_guarded(node: ast.Call) -> bool:
+    """Whether a call counts what it raises under ``error/``, by its first argument."""
+    return _name(node.func) == "guard" or ast.unparse(node.func) in ("self._guard.ask", "self.guard.ask")
+
+
 def counted_in(node: ast.AST) -> ast.expr | None:
-    """Return the name that is counted here: ``self.counts[name]``, or ``self.count(name)`` of the scheduler."""
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "self.counts":
+    """Return the name that is counted here: ``self.counts[name]`` or ``self._counts[name]``, or ``self.count(name)`` of the scheduler."""
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("self.counts", "self._counts"):
         return node.slice
     if isinstance(node, ast.Call) and ast.unparse(node.func) in (
         "self.count", "host.count", "self.host.count", "visit.guard.note", "self.guard.note",

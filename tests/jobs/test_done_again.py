@@ -234,7 +234,7 @@ def test_links_that_nobody_placed_are_forgotten_when_they_are_fetched(tmp_path: 
     crawl.add(links(*range(200)))
     fetch(crawl, 150)
     crawl.checkpoint()
-    assert len(crawl._stranded) <= 50
+    assert len(crawl.state.choices._stranded) <= 50
     crawl.close()
 
 

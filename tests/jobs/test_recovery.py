@@ -135,11 +135,11 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
         "states": [State.WAITING if state == State.FLYING else state for state in frontier.states(keys)],
         "counts": +counts,
         "used": crawl.budget.requests_used,
-        "closed": crawl._closed,
+        "closed": crawl.state.choices.closed,
         "rewards": crawl.rewards,
         "found_at": list(crawl.found_at),
         "plateau": None if crawl.stop is None else crawl.stop.state(),
-        "stranded": list(crawl._stranded),
+        "stranded": list(crawl.state.choices._stranded),
     }
 
 

@@ -126,7 +126,7 @@ def check(
                 steps.close()
                 walk.crawl.close()
                 walk.crawl = begun(clock, params, most_waiting, job=Job(copy, every=70))
-                assert walk.crawl.otherwise == 0
+                assert walk.crawl.state.choices.otherwise == 0
             else:
                 steps.close()
                 for pick_id in [*walk.crawl.picks]:

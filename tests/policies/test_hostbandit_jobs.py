@@ -88,7 +88,7 @@ def test_a_crawl_that_was_killed_makes_the_same_choices(make: Any, tmp_path: Pat
         crawl = crawl_of(make(), job=Job(folder / "focus"))
         if not number:
             crawl.add([web.link(0)])
-        assert crawl.otherwise == 0
+        assert crawl.state.choices.otherwise == 0
         order += one_by_one(crawl, web, n)
         crawl.job.flush()
     crawl.close()

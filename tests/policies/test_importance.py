@@ -206,7 +206,7 @@ def test_a_crawl_that_was_killed_makes_the_same_choices(make: Any, tmp_path: Pat
             shutil.copytree(tmp_path / str(number - 1), folder)
             crawl.close()
             crawl = Crawl(make(), job=Job(folder / "focus"), seed=0, strict=True, clock=Clock())
-            assert crawl.otherwise == 0
+            assert crawl.state.choices.otherwise == 0
         order += order_of(crawl, web, rng.randrange(20, 60))
         crawl.job.flush()
     order += order_of(crawl, web)

@@ -318,7 +318,7 @@ def test_a_crawl_that_was_killed_makes_the_same_choices(parameters: dict[str, An
         crawl = crawl_of(OnlineLinkClassifier(**parameters), job=Job(folder / "focus"))
         if not run:
             crawl.add([web.link(0)])
-        assert crawl.otherwise == 0
+        assert crawl.state.choices.otherwise == 0
         order += [pick.key for pick in one_by_one(crawl, web, n)]
         crawl.job.flush()
     crawl.close()

@@ -324,7 +324,7 @@ def test_a_crawl_that_was_killed_chooses_what_it_would_have_chosen(tmp_path: Pat
             answer(crawl, pick, site, clock, seen)
         clock.now += DAY / 200
     crawl.close()
-    assert crawl.otherwise == 0
+    assert crawl.state.choices.otherwise == 0
     assert fetched == whole
 
 

@@ -151,7 +151,7 @@ def check(tmp_path: Path, places: list[tuple[str, int]], params: dict[str, Any],
                 steps.close()
                 walk.crawl.close()
                 walk.crawl = begun(clock, params, rate, job=Job(copy, every=70))
-                assert walk.crawl.otherwise == 0
+                assert walk.crawl.state.choices.otherwise == 0
             else:
                 steps.close()
                 for pick_id in [*walk.crawl.picks]:

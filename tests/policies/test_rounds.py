@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import Budget, ConfigError, Crawl, FilesGoal, Job, Policy, State, check_policy, memory_frontier
-from scrapy_focus.core.crawl import PART
+from scrapy_focus.core.placer import PART
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.rounds import DAY, AtRandom, HubsInTurn, InTurn, Restarts
 from tests.made import Clock, failure, links
@@ -228,7 +228,7 @@ def test_what_was_given_up_in_one_round_is_found_in_the_next() -> None:
     world = World(Restarts(), {1: [2, 3, 4]}, 1, most_waiting=1)
     assert world.visits(3) == [1, 2, None]
     assert world.crawl.knows([3, 4]) == [State.GIVEN_UP] * 2
-    world.crawl.most_waiting = None
+    world.crawl.state.room.most = None
     world.wait()
     assert world.visits(5) == [1, 2, 3, 4, None]
 
@@ -299,7 +299,7 @@ def test_a_crawl_that_was_killed_makes_the_same_choices(name: str, place: str, a
             world.crawl.close()
             job = Job(tmp_path / "killed", every=40)
             world = World(ALL[name](), world.graph, clock=world.clock, seed=9, job=job)
-            assert world.crawl.otherwise == 0
+            assert world.crawl.state.choices.otherwise == 0
         else:
             for pick_id in [*world.crawl.picks]:
                 world.crawl.release(pick_id)

@@ -14,7 +14,7 @@ from scrapy.exceptions import CloseSpider
 
 import scrapy_focus
 from scrapy_focus import ConfigError, Feature, Shown
-from scrapy_focus.core.crawl import PART
+from scrapy_focus.core.placer import PART
 from scrapy_focus.engine.progress import progress
 from tests.made import HANG
 

@@ -80,7 +80,7 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
-    console.print(draw_panel(View(host, Finds(), Speed(1.0), tables=crawl.tables()), 100))
+    console.print(draw_panel(View(host, Finds(), Speed(1.0), tables=crawl.forecasts.tables()), 100))
     assert_shows(console.file.getvalue())  # type: ignore[attr-defined]
     assert "best arms" in console.file.getvalue()  # type: ignore[attr-defined]
 

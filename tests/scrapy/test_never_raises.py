@@ -286,4 +286,4 @@ def test_a_goal_that_forgets_to_return(site: MockSite, monkeypatch: pytest.Monke
     result = crawl_tree(site, {"FOCUS_GOAL": forgetful, "FOCUS_MAX_INFLIGHT": 1})
     assert result.stats["focus/reward/late"] == PAGES
     assert len(result.logged("The goal forgetful answered None")) == 1
-    assert result.scheduler.crawl._late._share == 0.0
+    assert result.scheduler.crawl.state.rewards.late._share == 0.0

@@ -192,7 +192,7 @@ def test_the_panel_has_tables_of_the_policy() -> None:
     """Their first rows, as many as the terminal has room for."""
     crawl = Crawl(Counting(), frontier=memory_frontier)
     host: Any = SimpleNamespace(status=crawl.status, policy=Counting, pace=IDLE, shown=list, noun="files")
-    shown = View(host, Finds(), Speed(1.0), "Ctrl-C stops.", crawl.tables())
+    shown = View(host, Finds(), Speed(1.0), "Ctrl-C stops.", crawl.forecasts.tables())
     rows = {}
     for height in (None, 60, 20, 17, 16, 3):
         console = Console(file=io.StringIO(), width=100)
@@ -230,7 +230,7 @@ def test_a_policy_is_asked_for_tables_now_and_then(monkeypatch: pytest.MonkeyPat
     clock = [100.0]
     monkeypatch.setattr("scrapy_focus.engine.progress.monotonic", lambda: clock[0])
     crawl = Crawl(policy := Counting(), frontier=memory_frontier)
-    host: Any = SimpleNamespace(policy=Counting, tables=crawl.tables)
+    host: Any = SimpleNamespace(policy=Counting, tables=crawl.forecasts.tables)
     tables = Tables(host)
     for at, asked in ((100, 1), (104.9, 1), (105, 2), (109, 2)):
         clock[0] = at
@@ -238,7 +238,7 @@ def test_a_policy_is_asked_for_tables_now_and_then(monkeypatch: pytest.MonkeyPat
 
     def slow() -> list[PolicyTable]:
         clock[0] += 1.0
-        return crawl.tables()
+        return crawl.forecasts.tables()
 
     host.tables, clock[0] = slow, 110.0
     for at, asked in ((110, 3), (160, 3), (161, 4)):

@@ -452,6 +452,6 @@ def test_what_was_heard_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
     say(site, "/sitemap.xml", SITEMAP.format(url(site, "/a", ago(5))))
     first = listen(site, 4, JOBDIR=str(tmp_path))
     second = listen(site, 6, JOBDIR=str(tmp_path))
-    assert second.scheduler.crawl.otherwise == 0
+    assert second.scheduler.crawl.state.choices.otherwise == 0
     assert second.policy.heard[: len(first.policy.heard)] == first.policy.heard
     assert len(first.policy.heard) == 1

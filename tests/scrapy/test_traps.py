@@ -9,7 +9,7 @@ import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
 from scrapy import Request
 
-from scrapy_focus.core.crawl import PART
+from scrapy_focus.core.placer import PART
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:

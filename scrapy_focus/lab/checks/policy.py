@@ -12,7 +12,9 @@ import numpy as np
 
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.mission import Mission
+from scrapy_focus.core.placer import Placer
 from scrapy_focus.core.reason import Reason
+from scrapy_focus.core.room import Room
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.pickles import Classes
@@ -135,15 +137,20 @@ class _Clock:
         return self.now
 
 
-class _WatchingCrawl(Crawl):
-    """A crawl that sees whether a policy changes what it is given."""
+class _WatchingRoom(Room):
+    """Sees whether a policy gives up what it says."""
 
     def _give_up(self, n: int) -> None:
-        before, flying = len(self.frontier), len(self.frontier.flying)
-        said = self.policy.give_up(n)
-        gone = before - len(self.frontier)
+        frontier = self._frontier
+        before, flying = len(frontier), len(frontier.flying)
+        said = self._guard.policy.give_up(n)
+        gone = before - len(frontier)
         _require(gone == n == said, f"give_up({n}) answered {said!r}, and gave up {gone} of {before} links")
-        _require(len(self.frontier.flying) == flying, f"give_up({n}) took links out, or let some wait again")
+        _require(len(frontier.flying) == flying, f"give_up({n}) took links out, or let some wait again")
+
+
+class _WatchingPlacer(Placer):
+    """Sees whether a policy changes the links that it is given."""
 
     def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
         before = list(links)
@@ -163,10 +170,15 @@ def _crawl(
     most_waiting: int | None = None,
 ) -> list[tuple[str, str]]:
     clock = _Clock()
-    crawl = _WatchingCrawl(
+    crawl = Crawl(
         policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True, clock=clock,
         most_waiting=most_waiting,
     )  # fmt: skip
+    state, counts = crawl.state, crawl.counts
+    state.room = _WatchingRoom(most_waiting, crawl.frontier, state.guard, counts)
+    state.placer = _WatchingPlacer(
+        crawl.frontier, state.sleepers, state.guard, state.choices, state.poor_last, counts=counts
+    )
     crawl.add([site.link(0)])
     order: list[tuple[str, str]] = []
     out: list[Pick] = []
@@ -179,7 +191,7 @@ def _crawl(
             _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
             _check_explanation(crawl.policy, pick)
             if asks_tables:
-                crawl.tables()
+                crawl.forecasts.tables()
             if len(order) % 13 == 12 and released < len(order) // 13:
                 released += 1
                 crawl.release(pick.id)

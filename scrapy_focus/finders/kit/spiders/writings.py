@@ -71,7 +71,7 @@ def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
         If it cannot be written.
     """
     if (host := host_of(crawler)) is not None:
-        write_fresh(out, host.crawl.watched(_ALL if is_end else _PAGES))
+        write_fresh(out, host.crawl.forecasts.watched(_ALL if is_end else _PAGES))
 
 
 def list_tables(crawler: Crawler, out: Path) -> None:

@@ -1,0 +1,256 @@
+"""How a worker talks with its leader: what is said goes out together, and is said again until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy_focus.cluster.messages import LeaderClosed
+from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError, ResumeError
+from scrapy_focus.core.printable import printable_logger, reason_of
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Set
+
+    from scrapy_focus.cluster.engine import Engine
+    from scrapy_focus.cluster.messages import Answer, Exchange, Hello, Said, Welcome
+
+logger = printable_logger(__name__)
+
+_TOGETHER = 0.1  # seconds: what comes together goes together
+_SOON = 0.02  # the same where somebody waits, or has little left
+_HUNGRY = 0.3  # seconds between two questions of a worker that has nothing to do
+_PATIENT = 5  # seconds at most between two attempts to reach the leader
+_RESET = 4  # failures after which the way to the leader is looked for anew
+_SHOWN = 20  # failures after which one is logged again, without an answer in between
+_FAREWELL = 60.0  # seconds for which a worker that closes tries to reach the leader
+
+
+class Talker(Protocol):
+    """For whom a conversation is held; :class:`~scrapy_focus.cluster.worker.Worker` is one."""
+
+    name: str
+
+    def want(self) -> int:
+        """How many leases are wanted."""
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether few leases are left."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request waits for what the leader says."""
+
+    @property
+    def asks_for_more(self) -> bool:
+        """Whether a request waits until one more is granted."""
+
+    def hello(self, unheard: Set[int]) -> Hello:
+        """Return how it comes; ``unheard`` are the ids of picks that were reported or released without an answer."""
+
+    def message(self, session: str, said: list[Said]) -> Exchange:
+        """Return what it says and wants."""
+
+    def unsay(self, message: Exchange) -> None:
+        """A message may not have reached the leader."""
+
+    def heard(self, message: Exchange, answer: Answer) -> None:
+        """The leader answered a message."""
+
+    def lose(self, lost: set[int]) -> None:
+        """Leases ended that it held."""
+
+    def refuse(self, why: str) -> None:
+        """It cannot take part."""
+
+    def fail(self, why: str) -> None:
+        """The leader cannot write its files any more."""
+
+    def leave(self) -> int:
+        """Return how many requests it gives back when it leaves."""
+
+
+class Conversation:
+    """Talks with a leader as long as a worker has something to say or wants something.
+
+    Parameters
+    ----------
+    talker
+        Whose conversation it is.
+    engine
+        How the leader is reached.
+    lease
+        Seconds after which the leader gives up a worker that it does not hear of.
+    where
+        What the worker is part of, in words.
+    counts
+        Where failed calls are counted.
+    """
+
+    def __init__(self, talker: Talker, engine: Engine, *, lease: float, where: str, counts: Counter[str]) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.is_closing = False
+        self.in_vain = False  # whether nothing came when leases were asked for last
+        self._talker = talker
+        self._engine = engine
+        self._lease = lease
+        self._where = where
+        self._counts = counts
+        self._session = ""
+        self._is_over = False  # refused, or failed for good
+        self._outbox: list[Said] = []
+        self._said: list[Said] = []  # without an answer yet
+        self._kick = asyncio.Event()
+        self._failures = 0
+        self._failed_with: set[type[Exception]] = set()  # kinds of failures since the last answer
+        self._missed_since = 0.0  # seconds of time.monotonic
+
+    @property
+    def n_unheard(self) -> int:
+        """How much was said that the leader did not answer yet."""
+        return len(self._outbox) + len(self._said)
+
+    def say(self, said: Said) -> None:
+        """Say something with the next message."""
+        self._outbox.append(said)
+        self.stir()
+
+    def stir(self) -> None:
+        """There is something to say, or something is wanted."""
+        if self.task is None:
+            self.task = asyncio.ensure_future(self._converse())
+        self._kick.set()
+
+    async def end(self) -> None:
+        """Wait until all is said, for a while."""
+        if self.task is None:
+            return
+        try:
+            await asyncio.wait_for(self.task, _FAREWELL)
+        except TimeoutError:
+            logger.warning(
+                "%s could not be reached for %.0f s: this worker goes, and what it had is fetched "
+                "again by others", self._where, _FAREWELL,
+            )  # fmt: skip
+
+    async def _converse(self) -> None:
+        while not self._is_over:
+            try:
+                if not self._session:
+                    await self._join()
+                    continue
+                got = await self._exchange()
+            except Exception as error:
+                if isinstance(error, ConfigError | ResumeError) and not isinstance(error, FolderInUseError):
+                    self._refuse(str(error))
+                else:
+                    await self._fail(error)
+                continue
+            self._answered()
+            if not self._session or self._is_over:
+                continue
+            if self.is_closing and not (self._outbox or self._said or self._talker.waits):
+                await self._leave()
+                return
+            await self._rest(got)
+
+    async def _join(self) -> None:
+        self._said, self._outbox = [*self._said, *self._outbox], []  # what is said from now on comes after that
+        unheard = self._said
+        hello = self._talker.hello({said[1] for said in unheard if said[0] in ("outcome", "release")})
+        welcome: Welcome = await self._engine.call("join", hello)
+        if welcome.refused:
+            self._refuse(welcome.refused)
+            return
+        if welcome.failed:
+            self._fail_for_good(welcome.failed)
+            return
+        kept = set(welcome.kept)
+        self._outbox = [
+            *(said for said in unheard if said[0] == "hear" or said[1] is None or said[1] in kept), *self._outbox
+        ]  # fmt: skip
+        if lost := set(hello.holding) - kept:
+            self._talker.lose(lost)
+        self._said = []
+        self._session = welcome.session
+
+    async def _exchange(self) -> bool:
+        """Say what there is to say, and return whether leases came."""
+        said = self._said = [*self._said, *self._outbox]
+        self._outbox = []
+        message = self._talker.message(self._session, said)
+        try:
+            answer: Answer = await self._engine.call("exchange", message)
+        except BaseException:
+            self._talker.unsay(message)
+            raise
+        if answer.rejoin:
+            self._session = ""
+            return True
+        if answer.failed:
+            self._fail_for_good(answer.failed)
+            return False
+        self._said = []
+        self._talker.heard(message, answer)
+        return bool(answer.leases)
+
+    def _answered(self) -> None:
+        """The leader can be reached."""
+        if self._failed_with:
+            logger.info("%s answers again, after %.0f s", self._where, time.monotonic() - self._missed_since)
+        self._failures = 0
+        self._failed_with.clear()
+
+    async def _rest(self, got: bool) -> None:
+        """Wait until something is to be said, or it is time to be heard of."""
+        talker = self._talker
+        if not talker.waits:
+            wants = talker.want() > 0
+            wait = _HUNGRY if wants else self._lease / 3
+            self.in_vain = wants and not got  # it was asked for, and there is nothing
+            if self.in_vain and not self._outbox:
+                self._kick.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._kick.wait(), wait)
+            await asyncio.sleep(_SOON if talker.asks_for_more or self.is_closing or talker.is_hungry else _TOGETHER)
+        self._kick.clear()
+
+    async def _fail(self, error: Exception) -> None:
+        """The leader cannot be reached: it may be gone, or the way to it."""
+        self._session = ""
+        self._failures += 1
+        self._counts["worker/failed_calls"] += 1
+        if isinstance(error, LeaderClosed):
+            logger.info("%s was closed; looking for another one", self._where)
+        elif type(error) not in self._failed_with or self._failures % _SHOWN == 0:
+            said = f"{type(error).__name__}: {reason_of(error, 300)}"
+            logger.warning("no answer of %s (%s); trying again", self._where, said)
+        if not self._failed_with:
+            self._missed_since = time.monotonic()
+        self._failed_with.add(type(error))
+        if self._failures % _RESET == 0 and not isinstance(error, FocusError):  # else it was reached
+            try:
+                await self._engine.reset()
+            except Exception as failure:
+                logger.warning("the way to %s could not be reset: %s", self._where, reason_of(failure))
+        await asyncio.sleep(min(0.25 * self._failures, _PATIENT))
+
+    def _refuse(self, why: str) -> None:
+        self._is_over = True
+        logger.error("this worker cannot take part: %s", why)
+        self._talker.refuse(why)
+
+    def _fail_for_good(self, why: str) -> None:
+        self._is_over = True
+        self._talker.fail(why)
+
+    async def _leave(self) -> None:
+        unused = self._talker.leave()
+        try:
+            await self._engine.call("leave", self._talker.name, self._session, unused)
+        except Exception as error:
+            logger.warning("%s did not hear that this worker leaves: %s", self._where, reason_of(error))

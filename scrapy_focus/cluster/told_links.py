@@ -1,0 +1,85 @@
+"""The links that the leader knows from a worker, which does not tell them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.types import State
+from scrapy_focus.frontiers.keys import KeySet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from scrapy_focus.cluster.messages import Said
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.types import Link
+
+
+class ToldLinks:
+    """Remembers the keys of links that the leader has from here, or leased to here.
+
+    Parameters
+    ----------
+    policy
+        Which known links it wants.
+    comes_back
+        Whether pages are fetched again, so that fetched ones are told from others.
+    """
+
+    def __init__(self, policy: Policy, *, comes_back: bool) -> None:
+        self._comes_back = comes_back
+        self._knows_keys = policy.known_by_key or policy.can("know")
+        self._wants_links = bool(policy.wants_known) and not policy.known_by_key
+        self._known_state = min(policy.wants_known, default=State.WAITING)
+        self._told = KeySet()
+        self._fetched = KeySet()
+
+    def add(self, keys: Sequence[int]) -> None:
+        """The leader has these links."""
+        for key in keys:
+            self._told.add(key)
+
+    def fetched(self, keys: Sequence[int]) -> None:
+        """These pages were fetched."""
+        self.add(keys)
+        if self._comes_back:
+            for key in keys:
+                self._fetched.add(key)
+
+    def sort(self, links: Sequence[Link], known: Sequence[int]) -> tuple[list[Link], list[int]]:
+        """Return which links of a page are told to the leader, and which keys, where the policy asks for keys."""
+        fresh = [link for link in links if self._wants_links or link.key not in self._told]
+        keys = [*known, *(link.key for link in links if link.key in self._told)] if self._knows_keys else []
+        self.add([link.key for link in fresh])
+        return fresh, keys
+
+    def state(self, key: int, flying_keys: Collection[int]) -> State:
+        """Return what is known here of a key."""
+        if key in flying_keys:
+            return State.FLYING
+        if self._comes_back and key in self._fetched:
+            return State.FETCHED
+        return self._known_state if key in self._told else State.NEW
+
+    def forget_all(self) -> None:
+        """All links are told again when they come again."""
+        self._told, self._fetched = KeySet(), KeySet()
+
+    def forget_unplaced(self, keys: Sequence[int], said: Sequence[Said]) -> list[str]:
+        """Return the URLs of links that were said and are as new as before; they are told again when they come
+        again.
+        """
+        unplaced = set(keys)
+        links = [link for each in said if each[0] in ("add", "outcome") for link in _links_in(each)]
+        untold = {(url, key) for url, key, *_ in links if key in unplaced}
+        for _, key in untold:
+            self._told.discard(key)
+        return [url for url, _ in untold]
+
+
+def _links_in(said: Said) -> list[tuple[Any, ...]]:
+    match said:
+        case ("add", _, _, links) | ("outcome", _, _, _, links, _):
+            return list(links)
+        case _:
+            return []

@@ -1,0 +1,96 @@
+"""What a crawl asks its policy, goal, stop rule and log, and what it does where one of them raises."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.printable import printable_logger, reason_of
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable
+
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.log import EventLog
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.stop import StopRule
+
+logger = printable_logger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
+_LONGEST = 1000  # characters of a reason
+
+
+class Failure(Enum):
+    """The answer of a policy or goal that raised."""
+
+    FAILED = "failed"
+
+
+FAILED = Failure.FAILED
+
+
+class Guard:
+    """Asks the policy, goal, stop rule and log of a crawl; logs and counts what they raise, unless the crawl is strict.
+
+    Parameters
+    ----------
+    policy
+        Who decides. Every part of a crawl finds it here, so that another one may take its place.
+    goal, stop, log
+        Who else is asked, by name in what is logged.
+    counts
+        Where errors are counted, as ``error/...``.
+    strict
+        Let errors through.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        goal: Goal,
+        stop: StopRule | None = None,
+        log: EventLog | None = None,
+        *,
+        counts: Counter[str],
+        strict: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.counts = counts
+        self.strict = strict
+        self._others = {"goal": goal, "log": log, "stop": stop}
+
+    def ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Failure:
+        """Return the answer to a question, ``FAILED`` where it raises.
+
+        Raises
+        ------
+        StorageError
+            If the crawl cannot be stored.
+        Exception
+            Whatever the question raises, if the crawl is strict.
+        """
+        try:
+            return question(*args, **kwargs)
+        except StorageError:
+            raise
+        except Exception as error:
+            if self.strict:
+                raise
+            self._note(what, error)
+            return FAILED
+
+    def _note(self, what: str, error: Exception) -> None:
+        self.counts[f"error/{what}"] += 1
+        if self.counts[f"error/{what}"] > (1 if what in _SHOWN_ONCE else _SHOWN_ERRORS):
+            return
+        expected = isinstance(error, (FocusError, OSError) if what == "log" else FocusError)
+        logger.error(  # an expected message says all that a traceback could
+            "%s of %s failed: %s", what, type(self._others.get(what, self.policy)).__qualname__,
+            reason_of(error, _LONGEST), exc_info=not expected,
+        )  # fmt: skip

@@ -1,0 +1,129 @@
+"""How links come to wait: which of them the policy places, and where they are put."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.contract import check_awake, placed, states_of
+from scrapy_focus.core.guard import FAILED
+from scrapy_focus.core.types import NOT_NOW, Link, State
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Sequence
+
+    from scrapy_focus.core.choices import Choices
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.guard import Guard
+    from scrapy_focus.core.poor_last import PoorLast
+    from scrapy_focus.core.sleepers import Sleepers
+    from scrapy_focus.core.types import Outcome, Pick, Placement
+
+PART = 500  # new links of a page that a policy places at once
+
+
+class Placer:
+    """Lets the policy place links, and puts them into the frontier.
+
+    Parameters
+    ----------
+    frontier
+        Where links wait.
+    sleepers
+        Whether they can sleep there.
+    guard
+        How the policy is asked.
+    choices
+        Who places links for a policy that cannot.
+    poor_last
+        Who places poor links elsewhere.
+    counts
+        Where links are counted that the policy gives up.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        sleepers: Sleepers,
+        guard: Guard,
+        choices: Choices,
+        poor_last: PoorLast,
+        *,
+        counts: Counter[str],
+    ) -> None:
+        self._frontier = frontier
+        self._sleepers = sleepers
+        self._guard = guard
+        self._choices = choices
+        self._poor_last = poor_last
+        self._counts = counts
+        self._wanted = states_of(guard.policy)
+        self._by_key = guard.policy.known_by_key
+        self._knows = guard.policy.can("know")
+
+    def parts(self, links: Sequence[Link]) -> list[Sequence[Link]]:
+        """Cut the links of a page into parts, each with no more to be placed than the policy places at once; one at
+        least.
+        """
+        if len(links) <= PART:
+            return [links]
+        states = self._frontier.states([link.key for link in links])
+        to_place = [i for i, state in enumerate(states) if state == State.NEW or state in self._wanted]
+        cuts = [0, *to_place[PART::PART], len(links)]
+        return [links[start:end] for start, end in pairwise(cuts)]
+
+    def add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
+        """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
+        fresh: dict[int, Link] = {}
+        wanted: list[Link] = []
+        by_key: list[Link] = []
+        others = list(known)
+        if self._by_key and known:
+            stated = [*zip(known, self._frontier.states(known), strict=True)]
+            by_key = [Link("", key, state=state) for key, state in stated if state in self._wanted]
+            others = [key for key, state in stated if state not in self._wanted]
+        for link, state in zip(links, self._frontier.states([link.key for link in links]), strict=True):
+            if self._by_key and state in self._wanted:
+                by_key.append(Link("", link.key, state=state))
+            elif self._wanted and (state == State.NEW or state in self._wanted):
+                wanted.append(link if link.state == state else link._replace(state=state))
+            elif state == State.NEW:
+                fresh.setdefault(link.key, link)
+            else:
+                others.append(link.key)
+        if placeable := [*by_key, *wanted] or list(fresh.values()):
+            self._place(placeable, source, -1 if source is None else source.pick.arm)
+        if self._knows and others and source is not None:
+            self._guard.ask("know", self._guard.policy.know, others, source)
+
+    def place_probed(self, outcome: Outcome) -> None:
+        """Let the policy place the link of a HEAD again."""
+        pick = outcome.pick
+        probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
+        self._place([probed], outcome, pick.origin)
+
+    def put_back(self, pick: Pick, place: Placement) -> None:
+        """Let a pick wait elsewhere than where it was."""
+        link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
+        self._frontier.push([link], [place], origin=pick.origin)
+
+    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
+        """Let the policy say where links wait, and put them there."""
+        answer = self._guard.ask("place", self._placements, links, source)
+        placements = self._choices.strand(links) if answer is FAILED else answer
+        if self._poor_last.poor is not None and source is not None:
+            placements = self._poor_last.placed(links, placements)
+        open_ = (State.NEW, State.PROBED)  # a link in such a state is given up where it gets no place
+        given_up = [place is None and link.state in open_ for place, link in zip(placements, links, strict=True)]
+        self._counts["link/given_up"] += sum(given_up)
+        if any(place is NOT_NOW for place in placements):
+            now = [(link, place) for link, place in zip(links, placements, strict=True) if place is not NOT_NOW]
+            links, placements = [link for link, _ in now], [place for _, place in now]
+        self._frontier.push(links, placements, origin=origin)
+
+    def _placements(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        placements = placed(self._guard.policy.place(links, source), links)
+        if not self._sleepers.can_sleep:
+            check_awake(placements, self._frontier)
+        return placements

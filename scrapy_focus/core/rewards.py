@@ -1,0 +1,178 @@
+"""What outcomes are worth: asked of the goal, perhaps known later, and added up."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.contract import alarm_of, restore_goal, said_by, state_of_goal, worth
+from scrapy_focus.core.errors import GoalError, PolicyError
+from scrapy_focus.core.guard import FAILED
+from scrapy_focus.core.late import LateRewards
+from scrapy_focus.core.printable import brief, printable_logger
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Container, Iterator, Sequence
+
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.guard import Guard
+    from scrapy_focus.core.late import Owed
+    from scrapy_focus.core.snapshot import Snapshot
+    from scrapy_focus.core.types import Link, Outcome, Pick
+
+logger = printable_logger(__name__)
+
+_RECENT = 256  # rewards of which the time is remembered
+
+
+class Rewards:
+    """Asks the goal, keeps outcomes open until their reward is known, and counts what was earned.
+
+    A crawl has one, and so has each worker of a crawl on several machines.
+
+    Parameters
+    ----------
+    goal
+        Who says what an outcome is worth.
+    guard
+        How it is asked.
+    picks
+        The ids of picks in flight.
+    clock
+        Seconds, for durations.
+    patience
+        Seconds that an outcome without a reward is kept open.
+    counts
+        Where late rewards and alarms are counted.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        guard: Guard,
+        picks: Container[int],
+        *,
+        clock: Callable[[], float],
+        patience: float,
+        counts: Counter[str],
+    ) -> None:
+        self.total = 0.0
+        self.found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)  # (requests used, rewards)
+        self.late = LateRewards(goal, clock=clock, patience=patience, counts=counts)
+        self._goal = goal
+        self._guard = guard
+        self._picks = picks
+        self._counts = counts
+        self._contents: set[int] = set()  # that counted, where each counts once
+
+    # From a report to its reward
+
+    def of(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> float | None:
+        """Return the reward of a reported outcome; ``None``: it is kept open, with the links of its page.
+
+        Raises
+        ------
+        PolicyError
+            If its pick is not in flight.
+        """
+        pick = outcome.pick
+        if pick.id not in self._picks or pick.id in self.late:
+            raise PolicyError(f"pick {pick.id} ({pick.url}) is not in flight: it was reported already")
+        reward = self._guard.ask("goal", worth, self._goal, outcome)
+        if reward is FAILED:
+            return 0.0
+        if reward is None:
+            reward = self.late.early(pick.id)
+        if reward is None and not self.late.keep(outcome, links, known):
+            return 0.0
+        return reward
+
+    def hear(self, pick_id: int, value: float) -> Owed | None:
+        """Return the outcome for which a reward came; ``None`` if it is not kept open (any more).
+
+        Raises
+        ------
+        GoalError
+            If the reward is no finite number.
+        """
+        if not math.isfinite(value):
+            raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
+        return self.late.heard(pick_id)
+
+    def hold(self, pick_id: int, value: float) -> bool:
+        """Hold a reward that came before its outcome; ``False`` if its pick is not in flight."""
+        if pick_id in self._picks:
+            self.late.hold(pick_id, float(value))
+            return True
+        return False
+
+    def overdue(self, *, everything: bool = False) -> Iterator[Owed]:
+        """Yield outcomes whose reward is overdue, or all that are kept open: their reward is 0."""
+        return self.late.overdue(everything=everything)
+
+    def check_release(self, pick_id: int) -> None:
+        """Raise :class:`~scrapy_focus.core.errors.PolicyError` for a pick that cannot be released (any more)."""
+        if pick_id not in self._picks or pick_id in self.late:
+            raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
+
+    # What was earned
+
+    def without_copies(self, outcome: Outcome, reward: float) -> float:
+        """Return a reward, 0 for content that counted already."""
+        if reward and outcome.content in self._contents:
+            self._counts["reward/copy"] += 1
+            return 0.0
+        return reward
+
+    def earn(self, pick: Pick, reward: float, content: int | None, requests: int) -> None:
+        """Add the reward of an outcome, with the requests used so far; that of a HEAD is not counted."""
+        if pick.method == "HEAD":
+            return
+        if content is not None:
+            self._contents.add(content)
+        if reward:
+            self.total += reward
+            self.found_at.append((requests, self.total))
+
+    # What the goal says of the crawl
+
+    @property
+    def alarm(self) -> str:
+        """What goes wrong, as the goal sees it; ``""`` for nothing."""
+        alarm = self._guard.ask("goal", alarm_of, self._goal)
+        return "" if alarm is FAILED else alarm
+
+    @property
+    def said(self) -> list[str]:
+        """What the goal says of the crawl, a sentence each."""
+        said = self._guard.ask("goal", said_by, self._goal)
+        return [] if said is FAILED else said
+
+    def heed(self) -> None:
+        """Count an outcome after which the goal raises an alarm, and log the first."""
+        if alarm := self.alarm:
+            self._counts["topic/drift"] += 1
+            if self._counts["topic/drift"] == 1:
+                logger.warning("%s", alarm)
+
+    # Keeping
+
+    def save(self) -> dict[str, Any]:
+        """Return the fields of a snapshot that are kept here."""
+        return {
+            "rewards": self.total,
+            "found_at": list(self.found_at),
+            "contents": sorted(self._contents),
+            "goal": state_of_goal(self._goal),
+            "said": self.said,
+            "alarm": self.alarm,
+        }
+
+    def restore(self, state: Snapshot) -> None:
+        """Be as at a snapshot, the goal too."""
+        restore_goal(self._goal, state.goal)
+        self.total = state.rewards
+        self.found_at.extend(state.found_at)
+        self._contents.update(state.contents)

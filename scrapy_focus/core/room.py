@@ -1,0 +1,76 @@
+"""How many links may wait, and which are given up where more do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.contract import gave_up
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.giving_up import give_up
+from scrapy_focus.core.printable import printable_logger
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from scrapy_focus.core.events import GaveUp
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.guard import Guard
+
+logger = printable_logger(__name__)
+
+
+class Room:
+    """Gives up the links that the policy wants least where more wait than may.
+
+    Parameters
+    ----------
+    most
+        Links that may wait, those that sleep not counted; ``None`` for any number.
+    frontier
+        Where they wait.
+    guard
+        How the policy is asked.
+    counts
+        Where links that were given up are counted, as ``link/dropped``.
+    """
+
+    def __init__(self, most: int | None, frontier: Frontier, guard: Guard, counts: Counter[str]) -> None:
+        self.most = most
+        self._frontier = frontier
+        self._guard = guard
+        self._counts = counts
+
+    def excess(self) -> int:
+        """Return how many links are to be given up, so that nine tenths of those that may wait are left; 0 for none."""
+        waiting = len(self._frontier)
+        if self.most is None or waiting <= self.most:
+            return 0
+        return waiting - -(-self.most * 9 // 10)
+
+    def apply(self, event: GaveUp) -> None:
+        """Give up links, and count them."""
+        before = len(self._frontier)
+        self._give_up(event.n)
+        self._counts["link/dropped"] += before - len(self._frontier)
+
+    def _give_up(self, n: int) -> None:
+        """Let the policy give up waiting links; where it fails, or gives up fewer, others are."""
+        left = len(self._frontier) - n
+        self._guard.ask("give_up", gave_up, self._guard.policy, n)
+        if len(self._frontier) > left:
+            give_up(self._frontier, len(self._frontier) - left, np.random.default_rng(0))
+
+    def log(self, waiting: int) -> None:
+        """Log that so many links waited, and some were given up for the first time."""
+        logger.info(
+            "%d links waited, more than the %d that may: the %d least wanted were given up, and so it is whenever "
+            "there are so many again (focus/link/dropped)", waiting, self.most, self._counts["link/dropped"],
+        )  # fmt: skip
+
+
+def check_most_waiting(most: int | None) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` where no link may wait."""
+    if most is not None and most < 1:
+        raise ConfigError(f"most_waiting is {most}; it is at least 1, or None for any number of links")

@@ -1,0 +1,45 @@
+"""Signals that pages changed, as sitemaps, feeds and pings give them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.types import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.core.events import Heard
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.guard import Guard
+    from scrapy_focus.core.types import Signal
+
+
+class Signals:
+    """Passes signals about known pages to a policy that listens.
+
+    Parameters
+    ----------
+    frontier
+        Which knows the pages.
+    guard
+        How the policy is asked.
+    """
+
+    def __init__(self, frontier: Frontier, guard: Guard) -> None:
+        self._frontier = frontier
+        self._guard = guard
+        self._is_heard = guard.policy.can("hear")
+
+    def known(self, signals: Sequence[Signal]) -> list[Signal]:
+        """Return the signals about pages that are known; none where the policy does not listen."""
+        if not self._is_heard or not signals:
+            return []
+        states = self._frontier.states([signal.key for signal in signals])
+        return [signal for signal, state in zip(signals, states, strict=True) if state != State.NEW]
+
+    def apply(self, event: Heard) -> None:
+        """Let the policy hear signals."""
+        policy = self._guard.policy
+        policy.now = event.at
+        self._guard.ask("hear", policy.hear, event.signals)
