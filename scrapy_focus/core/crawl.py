@@ -263,8 +263,9 @@ class Crawl:
             return None
         choices = self.state.choices
         closed, more = parts_of(busy)
-        self.happen(choices.close(closed))
-        choices.closed = closed  # the same hosts: the next comparison is then one of identity
+        if closed is not choices.closed:
+            self.happen(choices.close(closed))
+            choices.closed = closed  # the same hosts: the next comparison is then one of identity
         pick = choices.choose(busy, at)
         if pick is None and not len(self.frontier) and self.happen(self.state.poor_last.wake()):
             pick = choices.choose(busy, at)  # all that waited was put last
@@ -426,7 +427,8 @@ class Crawl:
         if event is None:
             return False
         self.state.apply(event)
-        self._writer.tell(event)
+        if self._writer.job is not None:
+            self._writer.job.tell(event)
         return True
 
     # Outcomes
@@ -456,13 +458,14 @@ class Crawl:
 
     def _make_room(self) -> None:
         """Where more links wait than may, let the policy give up those that it wants least."""
-        n, waiting = self.state.room.excess(), len(self.frontier)
+        room = self.state.room
+        n = 0 if room.most is None else room.excess()
         if not n:
             return
-        is_first = not self.counts["link/dropped"]
+        waiting, is_first = len(self.frontier), not self.counts["link/dropped"]
         self.happen(GaveUp(n, self.now()))
         if is_first:
-            self.state.room.log(waiting)
+            room.log(waiting)
 
     # Keeping
 

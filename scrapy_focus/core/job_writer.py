@@ -1,4 +1,4 @@
-"""What the job of a crawl is told: every event, and the counts and texts that go with it."""
+"""What the job of a crawl is told besides its events: the counts that changed, and what was read of pages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scrapy_focus.core.noted import NotedPage
 if TYPE_CHECKING:
     from collections import Counter
 
-    from scrapy_focus.core.events import Concluded, Event
+    from scrapy_focus.core.events import Concluded
     from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.types import Outcome
 
 
 class JobWriter:
-    """Tells the job of a crawl what happens; nothing as long as there is none.
+    """Completes what the job of a crawl is told; does nothing as long as there is none.
 
     Parameters
     ----------
@@ -32,11 +32,6 @@ class JobWriter:
         """Tell this job from now on; it has all that happened until now."""
         self.job = job
         self._told = dict(self._counts)
-
-    def tell(self, event: Event) -> None:
-        """Tell an event that was applied."""
-        if self.job is not None:
-            self.job.tell(event)
 
     def conclude(self, event: Concluded) -> None:
         """Tell an outcome that was applied, with the counts that changed since the last."""

@@ -40,7 +40,7 @@ class Sleepers:
     @property
     def next_due(self) -> float | None:
         """When the first is due at a time, in seconds since the epoch; ``None`` where none is."""
-        due = self.first
+        due = None if self._sleeping is None else self._sleeping.next_due
         return None if due is None or due >= LAST else due
 
     def wake(self, now: Callable[[], float], most: int | None) -> Woke | None:
