@@ -67,7 +67,7 @@ def test_a_choice_with_a_detour_is_made_again(tmp_path: Path) -> None:
     pulls, steps = crawl.policy.stats.pulls.tolist(), crawl.policy.steps
     again = killed(crawl, tmp_path / "a", Detour(), strict=True)
     assert (again.policy.stats.pulls.tolist(), again.policy.steps) == (pulls, steps) == ([3.0, 3.0], 6)
-    assert again.otherwise == 0
+    assert again.state.choices.otherwise == 0
     again.close()
 
 
