@@ -92,13 +92,25 @@ def read_markup(root: _Element) -> Markup:
     names = dict(_metas(root))
     is_article = names.get("og:type", "").strip().lower() == "article" or "article:published_time" in names
     of_itself = articles[0] if len(articles) == 1 else {}
-    said = [(text, "json-ld") for text in _dates_of(of_itself, "datePublished", "dateCreated", "dateModified")]
-    said += [(names[name], "meta") for name in _PUBLISHED if name in names]
-    said += [(text, "time") for text in _times(root)]
-    changed = [(text, "json-ld") for text in _dates_of(of_itself, "dateModified")]
-    changed += [(names[name], "meta") for name in _MODIFIED if name in names]
-    changed += [(text, "time") for text in _times_of_change(root)]
-    return Markup(is_article or len(articles) == 1, _first(said), _first(changed))
+    published = _first(
+        [
+            *((text, "json-ld") for text in _dates_of(of_itself, "datePublished", "dateCreated", "dateModified")),
+            *_named(names, _PUBLISHED),
+            *((text, "time") for text in _times(root)),
+        ]
+    )
+    modified = _first(
+        [
+            *((text, "json-ld") for text in _dates_of(of_itself, "dateModified")),
+            *_named(names, _MODIFIED),
+            *((text, "time") for text in _times_of_change(root)),
+        ]
+    )
+    return Markup(is_article or len(articles) == 1, published, modified)
+
+
+def _named(metas: dict[str, str], wanted: Iterable[str]) -> list[tuple[str, str]]:
+    return [(metas[name], "meta") for name in wanted if name in metas]
 
 
 def _first(said: Iterable[tuple[str, str]]) -> Said | None:
@@ -161,17 +173,22 @@ def _json_articles(root: _Element) -> Iterator[dict[str, Any]]:
 def _articles_in(value: Any) -> Iterator[dict[str, Any]]:
     waiting, looked = [value], 0
     while waiting and looked < _VALUES:
+        # In their order, but where there are so many that taking the first would be slow.
         each = waiting.pop(0) if len(waiting) < 100 else waiting.pop()
         looked += 1
         if isinstance(each, list):
             waiting += each[: _VALUES - looked]
         elif isinstance(each, dict):
-            types = each.get("@type")
-            names = types if isinstance(types, list) else [types]
-            if any(isinstance(name, str) and name.lower().endswith(_ARTICLE_WORDS) for name in names):
+            if _is_article(each):
                 yield each
             else:
-                waiting += [inner for key in ("@graph", "mainEntity") if (inner := each.get(key)) is not None]
+                waiting += [each[key] for key in ("@graph", "mainEntity") if each.get(key) is not None]
+
+
+def _is_article(value: dict[str, Any]) -> bool:
+    types = value.get("@type")
+    names = types if isinstance(types, list) else [types]
+    return any(isinstance(name, str) and name.lower().endswith(_ARTICLE_WORDS) for name in names)
 
 
 def _dates_of(article: dict[str, Any], *names: str) -> Iterator[str]:
@@ -193,12 +210,18 @@ def _metas(root: _Element) -> Iterator[tuple[str, str]]:
 
 def _times(root: _Element) -> list[str]:
     """Return the dates of elements of time that say when a page was published; none where they may be of others."""
-    times = [element for element in root.iter("time") if element.get("datetime")]
-    if named := [each for each in times if _says(each, "datepublished") or each.get("pubdate") is not None]:
-        times = named
-    elif len(articles := list(islice(root.iter("article"), 2))) == 1:
-        times = [each for each in articles[0].iter("time") if each.get("datetime")][:1] or times
+    times = _dated(root)
+    published = [each for each in times if _says(each, "datepublished") or each.get("pubdate") is not None]
+    if published:
+        return _one_date(published)
+    articles = list(islice(root.iter("article"), 2))
+    if len(articles) == 1:
+        times = _dated(articles[0])[:1] or times
     return _one_date(times)
+
+
+def _dated(element: _Element) -> list[_Element]:
+    return [each for each in element.iter("time") if each.get("datetime")]
 
 
 def _times_of_change(root: _Element) -> list[str]:

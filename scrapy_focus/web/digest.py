@@ -54,8 +54,10 @@ def page_digest(root: _Element) -> int:
 
     It has 63 bits, and is the same in each process. Time is linear in the page.
     """
+    texts = _texts(root)
     unseen = {element.text for element in root.iter(*_UNSEEN)}
-    texts = [text for text in _texts(root) if text not in unseen] if unseen else _texts(root)
+    if unseen:
+        texts = [text for text in texts if text not in unseen]
     data = "\0".join(texts).encode("utf-8", "replace")
     if len(data.translate(None, _BLANKS)) - len(texts) < _FEWEST:
         return 0
@@ -66,8 +68,10 @@ def page_digest(root: _Element) -> int:
         if _ZERO in said[at]:
             said[at] = _lasting(raw, said[at])
     said = [text for text in said if text]
-    said.append(b"")
-    said += [(_VALUE.sub("", href) if "=" in href else href).encode("utf-8", "replace") for href in _hrefs(root)]
+    said.append(b"")  # parts texts from links
+    for href in _hrefs(root):
+        shown = _VALUE.sub("", href) if "=" in href else href
+        said.append(shown.encode("utf-8", "replace"))
     return bytes_digest(b"\0".join(said))
 
 

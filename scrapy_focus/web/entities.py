@@ -167,6 +167,9 @@ class _Reader:
         if isinstance(value, list):
             found = [self._take(each, vocabulary, depth + 1) for each in self._some(value)]
             return [each for each in found if each is not None] or None
+        return self._take_object(value, vocabulary, depth)
+
+    def _take_object(self, value: dict[str, Any], vocabulary: Vocabulary, depth: int) -> dict[str, Any]:
         if "@context" in value:
             vocabulary = vocabulary.within(value["@context"])
         types = [vocabulary.name(name) for name in _texts(value.get("@type"))]
@@ -174,8 +177,11 @@ class _Reader:
         for name, each in self._some(value.items()):
             if name in _KEYWORDS:
                 continue
-            names_it = name == "@id" and len(value) > 1
-            kept = _bounded(each) if names_it else self._take(each, vocabulary, depth + 1)
+            # An identifier alone is a reference to what it names, beside other properties the name of these.
+            if name == "@id" and len(value) > 1:
+                kept = _bounded(each)
+            else:
+                kept = self._take(each, vocabulary, depth + 1)
             if kept is not None:
                 values[_property(name)] = kept
         return values
@@ -196,11 +202,17 @@ class _Reader:
         if item.get("value"):
             values["@value"] = _bounded(item["value"])
         for name, given in self._some(item.get("properties", {}).items()):
-            found = [self._item(each, depth + 1) for each in (given if isinstance(given, list) else [given])]
-            found = [each for each in found if each is not None]
-            if found:
-                values[_property(name)] = found if isinstance(given, list) else found[0]
+            kept = self._items(given, depth + 1)
+            if kept is not None:
+                values[_property(name)] = kept
         return values
+
+    def _items(self, given: Any, depth: int) -> Any:
+        """Return the values of a property, one or a list as it was given; ``None`` where nothing is left of them."""
+        if not isinstance(given, list):
+            return self._item(given, depth)
+        found = [self._item(each, depth) for each in given]
+        return [each for each in found if each is not None] or None
 
     def _entity(self, types: Any, syntax: str) -> dict[str, Any]:
         """Note an entity, if it has a type, and return where its values belong."""

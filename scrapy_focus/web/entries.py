@@ -157,16 +157,21 @@ def feeds_of_page(root: _Element, base: str, *, encoding: str = "utf-8") -> list
     """Return the URLs of the feeds that a page in this encoding names for itself, each with its title: ten at most."""
     found: dict[str, str] = {}
     for element in root.iter("link"):
-        rels = (element.get("rel") or "").lower().split()
-        mime = (element.get("type") or "").partition(";")[0].strip().lower()
-        if "alternate" not in rels or mime not in _FEED_TYPES:
+        href = element.get("href")
+        if not href or not _is_feed(element):
             continue
-        url = link_url(base, element.get("href") or "", encoding)
-        if element.get("href") and url.startswith(("http://", "https://")):
+        url = link_url(base, href, encoding)
+        if url.startswith(("http://", "https://")):
             found.setdefault(url, " ".join((element.get("title") or "").split())[:_TITLE])
         if len(found) == _FEEDS:
             break
     return list(found.items())
+
+
+def _is_feed(link: _Element) -> bool:
+    rels = (link.get("rel") or "").lower().split()
+    mime = (link.get("type") or "").partition(";")[0].strip().lower()
+    return "alternate" in rels and mime in _FEED_TYPES
 
 
 class _TooMany(Exception):

@@ -86,31 +86,66 @@ def locating(
     """
     missing = {_bare(url): url for url in wanted}
     reader = PlaceReader()
-    later: list[tuple[str, str | None, _Element]] = []
+    later: list[_Unlocated] = []
     for href, element in _links(root):
-        url = _bare(_joined(base, href)) if _PLAIN.match(href) else ""
+        url = ""
+        if _PLAIN.match(href):
+            url = _bare(_joined(base, href))
         if url in missing:
             found[missing.pop(url)] = reader.place(element)
             if not missing:
                 return
         else:
-            # changed behind the question mark at most; Scrapy gives a URL without a path one
-            simple = url and "%" not in href and "//" not in href and url.partition("?")[0].count("/") > 2
-            later.append((href, url.partition("?")[0] if simple else None, element))
+            later.append(_Unlocated(href, _kept_head(href, url), element))
         yield
-    for is_canonical in (False, True):
-        heads = {url.partition("?")[0] for url in missing}
-        for href, head, element in later:
-            if not missing:
-                return
-            yield
-            if head is not None and head not in heads:
-                continue
-            for spelled in {_canonical(base, href, encoding)} if is_canonical else spellings(base, href, encoding):
-                if spelled in missing:
-                    found[missing.pop(spelled)] = reader.place(element)
-        if not is_canonical:
-            missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
+
+    # Other spellings take longer. Those of Scrapy's link extractor come last: they take as long as all others.
+    def other_spellings(href: str) -> Collection[str]:
+        return spellings(base, href, encoding)
+
+    def canonical(href: str) -> Collection[str]:
+        return (_canonical(base, href, encoding),)
+
+    yield from _locating_spelled(later, missing, found, reader, other_spellings)
+    missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
+    yield from _locating_spelled(later, missing, found, reader, canonical)
+
+
+class _Unlocated(NamedTuple):
+    """A link that was not found as it is written."""
+
+    href: str
+    head: str | None  # its URL up to the question mark, if no spelling of it changes that
+    element: _Element
+
+
+def _kept_head(href: str, url: str) -> str | None:
+    """Return the URL of a link up to the question mark, ``None`` if that may be spelled in other ways."""
+    head = url.partition("?")[0]
+    # Scrapy gives a URL without a path one.
+    if url and "%" not in href and "//" not in href and head.count("/") > 2:
+        return head
+    return None
+
+
+def _locating_spelled(
+    links: list[_Unlocated],
+    missing: dict[str, str],
+    found: dict[str, Place],
+    reader: PlaceReader,
+    spelled: Callable[[str], Collection[str]],
+) -> Iterator[None]:
+    """Take what is missing where one of the spellings of a link is wanted, and pause before each link."""
+    heads = {url.partition("?")[0] for url in missing}
+    for link in links:
+        if not missing:
+            return
+        yield
+        if link.head is not None and link.head not in heads:
+            continue
+        for url in spelled(link.href):
+            if url in missing:
+                found[missing.pop(url)] = reader.place(link.element)
 
 
 def page_links(
@@ -158,21 +193,25 @@ def page_blocks(root: _Element) -> list[str]:
     pieces = [_title(root)]
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
-        starts = event == "start"
-        if starts and (element.tag in UNSEEN or "hidden" in element.attrib):
-            walk.skip_subtree()
+        if event == "start":
+            if element.tag in UNSEEN or "hidden" in element.attrib:
+                walk.skip_subtree()
+                continue
+            text = element.text
+            following = element[0] if len(element) else None
+        elif element is root:
             continue
-        if not starts and element is root:
-            continue
+        else:
+            text = element.tail
+            following = element.getnext()
         if element.tag not in INLINE:
             blocks.append(" ".join("".join(pieces).split()))
             pieces.clear()
-        pieces.append((element.text if starts else element.tail) or "")
-        following = (element[0] if len(element) else None) if starts else element.getnext()
+        pieces.append(text or "")
         if following is not None and not isinstance(following.tag, str):
             pieces += behind_comments(following)
     blocks.append(" ".join("".join(pieces).split()))
-    return [block for block in blocks if block]
+    return list(filter(None, blocks))
 
 
 def behind_comments(element: _Element | None) -> Iterator[str]:

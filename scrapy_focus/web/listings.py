@@ -121,13 +121,16 @@ def _root(body: bytes) -> bytes:
     """Return the name of the first element without its prefix, ``b""`` where there is none."""
     at = 0
     while (at := body.find(b"<", at)) >= 0:
-        if body.startswith((b"<?", b"<!"), at):
-            comment = body.startswith(b"<!--", at)
-            end = b"?>" if body[at + 1] == ord("?") else b"-->" if comment else b">"
-            at = body.find(end, at)
-            if at < 0:
-                return b""
-            continue
-        found = _NAME.match(body, at)
-        return found[1] if found else b""
+        if not body.startswith((b"<?", b"<!"), at):
+            found = _NAME.match(body, at)
+            return found[1] if found else b""
+        if body.startswith(b"<?", at):
+            end = b"?>"
+        elif body.startswith(b"<!--", at):
+            end = b"-->"
+        else:
+            end = b">"
+        at = body.find(end, at)
+        if at < 0:
+            return b""
     return b""

@@ -34,60 +34,97 @@ def main_blocks(root: _Element) -> list[str]:
     It is that of the one ``article`` or ``main`` of the page, where it has one; without elements that stand beside a
     text, and without blocks and lists more than half of which is links. Time is linear in the page.
     """
-    blocks: list[str] = []
-    open_lists = [[0, 0, 0]]  # for each: how many blocks were before it, characters, those in links
-    pieces: list[str] = []
-    linked, links = 0, 0  # characters in links of the pieces; links that are open
+    reader = _Reader(_scope(root))
+    reader.read()
+    return reader.blocks
 
-    def add(text: str | None) -> None:
-        nonlocal linked
+
+class _List:
+    """A list that is open: how many blocks were before it, and its characters, with those in links."""
+
+    __slots__ = ("before", "linked", "size")
+
+    def __init__(self, before: int) -> None:
+        self.before = before
+        self.size = 0
+        self.linked = 0
+
+
+class _Reader:
+    """Reads an element from its start to its end; its text is in ``blocks``."""
+
+    def __init__(self, scope: _Element) -> None:
+        self.blocks: list[str] = []
+        self._scope = scope
+        self._lists = [_List(0)]  # the first is the whole
+        self._pieces: list[str] = []  # of the block that is open
+        self._linked = 0  # characters of the pieces that are in links
+        self._links = 0  # that are open
+
+    def read(self) -> None:
+        skipped = None
+        walk = etree.iterwalk(self._scope, events=("start", "end"))
+        for event, element in walk:
+            if event == "end":
+                self._end(element, was_skipped=element is skipped)
+            elif element is not self._scope and _is_beside(element):
+                walk.skip_subtree()  # its end comes nevertheless
+                skipped = element
+            else:
+                self._start(element)
+        self._close_block()
+
+    def _start(self, element: _Element) -> None:
+        if element.tag not in INLINE:
+            self._close_block()
+            if element.tag in _LISTS and element is not self._scope:
+                self._lists.append(_List(len(self.blocks)))
+        self._links += element.tag == "a"
+        self._add(element.text)
+        if len(element):
+            self._add_behind_comments(element[0])
+
+    def _end(self, element: _Element, *, was_skipped: bool) -> None:
+        if element.tag == "a" and not was_skipped:
+            self._links -= 1
+        if element.tag not in INLINE:
+            self._close_block()
+            if element.tag in _LISTS and element is not self._scope and not was_skipped:
+                self._close_list()
+        if element is not self._scope:
+            self._add(element.tail)
+            self._add_behind_comments(element.getnext())
+
+    def _add(self, text: str | None) -> None:
         if text:
-            pieces.append(text)
-            linked += links and len("".join(text.split()))
+            self._pieces.append(text)
+            if self._links:
+                self._linked += len("".join(text.split()))
 
-    def close_block() -> None:
-        nonlocal linked
-        words = "".join(pieces).split()
+    def _add_behind_comments(self, following: _Element | None) -> None:
+        if following is not None and not isinstance(following.tag, str):
+            for text in behind_comments(following):
+                self._add(text)
+
+    def _close_block(self) -> None:
+        words = "".join(self._pieces).split()
         size = sum(map(len, words))
         if size:
-            open_lists[-1][1] += size
-            open_lists[-1][2] += linked
-            if 2 * linked <= size:
-                blocks.append(" ".join(words))
-        pieces.clear()
-        linked = 0
+            inner = self._lists[-1]
+            inner.size += size
+            inner.linked += self._linked
+            if 2 * self._linked <= size:
+                self.blocks.append(" ".join(words))
+        self._pieces.clear()
+        self._linked = 0
 
-    scope, skipped = _scope(root), None
-    walk = etree.iterwalk(scope, events=("start", "end"))
-    for event, element in walk:
-        starts, is_skipped = event == "start", element is skipped  # of what is skipped, only the end comes
-        if starts and element is not scope and _is_beside(element):
-            walk.skip_subtree()
-            skipped = element
-            continue
-        links -= not starts and not is_skipped and element.tag == "a"
-        if element.tag not in INLINE:
-            close_block()
-            if element.tag in _LISTS and element is not scope and not is_skipped:
-                if starts:
-                    open_lists.append([len(blocks), 0, 0])
-                else:
-                    before, size, inside = open_lists.pop()
-                    if 2 * inside > size:
-                        del blocks[before:]
-                    open_lists[-1][1] += size
-                    open_lists[-1][2] += inside
-        if starts:
-            links += element.tag == "a"
-            add(element.text)
-        elif element is not scope:
-            add(element.tail)
-        following = (element[0] if len(element) else None) if starts else element.getnext()
-        if following is not None and not isinstance(following.tag, str) and (starts or element is not scope):
-            for text in behind_comments(following):
-                add(text)
-    close_block()
-    return blocks
+    def _close_list(self) -> None:
+        closed = self._lists.pop()
+        if 2 * closed.linked > closed.size:
+            del self.blocks[closed.before :]
+        # A list within another counts for that one, too, whether it was kept or not.
+        self._lists[-1].size += closed.size
+        self._lists[-1].linked += closed.linked
 
 
 def _scope(root: _Element) -> _Element:

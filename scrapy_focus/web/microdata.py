@@ -76,15 +76,27 @@ def is_too_much(root: _Element) -> bool:
     work = 0.0
     properties: dict[_Element, float] = {}  # what each takes
     for element in marked:
-        inner = 0.0
-        if element.get("itemscope") is not None:
-            inner = _inner(element)
-            work += inner * inner / 200 + (_copied(element) if inner else 0)  # which may have none of these itself
-        if not inner:
-            properties[element] = _PROPERTY + (0.0 if element.tag in _PLAIN else _copied(element))
-            work += properties[element]
+        work += _work_of(element, properties)
         if work > _WORK:
             return True
+    return _refers_too_much(refers, properties, work)
+
+
+def _work_of(element: _Element, properties: dict[_Element, float]) -> float:
+    """Return what a marked element takes; one that has no properties itself is a property, and is noted."""
+    if element.get("itemscope") is not None:
+        inner: float = _inner(element)
+        if inner:
+            return inner * inner / 200 + _copied(element)
+    work: float = _PROPERTY
+    if element.tag not in _PLAIN:
+        work += _copied(element)
+    properties[element] = work
+    return work
+
+
+def _refers_too_much(refers: list[_Element], properties: dict[_Element, float], work: float) -> bool:
+    """Whether references take more than what is left of the work."""
     costs: dict[str, float] = {}  # of a reference to an element
     for element in refers:
         for name in element.get("itemref").split():

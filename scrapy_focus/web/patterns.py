@@ -36,15 +36,33 @@ def made_place(url: str, callback: str) -> str:
     >>> made_place("http://example.org/search?q=tea&page=2", "parse_results")
     '(made)/*?q&page/parse_results()'
     """
+    reader = f"{callback or 'parse'}()"
     try:
         parts = urlsplit(url)
     except ValueError:
-        return f"{MADE}/{callback or 'parse'}()"
-    *folders, name = parts.path.lstrip("/").split("/") if parts.path else [""]
-    first = folders[0].lower() if folders and _WORD.fullmatch(folders[0]) else "*"
-    shape = [first, *["*"] * (min(len(folders), _FOLDERS) - 1)] if folders else []
-    extension = name.rpartition(".")[2].lower() if "." in name else ""
-    shape.append(("*" if name else "") + (f".{extension}" if _EXTENSION.fullmatch(extension) else ""))
-    names = "&".join(each.partition("=")[0] for each in parts.query.split("&", _NAMES)[:_NAMES]) if parts.query else ""
-    query = "?" + names[:_LONGEST].replace("/", "_").replace("#", "_") if names else ""
-    return f"{MADE}/{':'.join(shape)}{query}/{callback or 'parse'}()"
+        return f"{MADE}/{reader}"
+    return f"{MADE}/{_path_shape(parts.path)}{_query_shape(parts.query)}/{reader}"
+
+
+def _path_shape(path: str) -> str:
+    """Return the pattern of a path: its folders, then its extension."""
+    *folders, name = path.lstrip("/").split("/")
+    shape = []
+    if folders:
+        shape.append(folders[0].lower() if _WORD.fullmatch(folders[0]) else "*")
+        shape += ["*"] * (min(len(folders), _FOLDERS) - 1)
+    last = "*" if name else ""
+    _, dot, extension = name.rpartition(".")
+    if dot and _EXTENSION.fullmatch(extension.lower()):
+        last += f".{extension.lower()}"
+    return ":".join([*shape, last])
+
+
+def _query_shape(query: str) -> str:
+    """Return the names in a query, behind a question mark; ``""`` where there are none."""
+    if not query:
+        return ""
+    names = "&".join(piece.partition("=")[0] for piece in query.split("&", _NAMES)[:_NAMES])
+    if not names:
+        return ""
+    return "?" + names[:_LONGEST].replace("/", "_").replace("#", "_")

@@ -36,13 +36,21 @@ def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[
     """
     said: set[str] = set()
     for value in headers:
-        name, colon, _ = value.partition(":")
-        if not colon or "," in name or name.strip().lower() in _WITH_VALUE:
+        if not _is_for_one(value):
             said.update(_words(value))
-    for meta in () if root is None else root.iter("meta"):
-        if (meta.get("name") or "").strip().lower() == "robots":
-            said.update(_words(meta.get("content") or ""))
-    return frozenset(said | _NONE if "none" in said else said)
+    if root is not None:
+        for meta in root.iter("meta"):
+            if (meta.get("name") or "").strip().lower() == "robots":
+                said.update(_words(meta.get("content") or ""))
+    if "none" in said:
+        said |= _NONE
+    return frozenset(said)
+
+
+def _is_for_one(value: str) -> bool:
+    """Whether a header begins with the name of a robot, and not with a directive that has a value."""
+    name, colon, _ = value.partition(":")
+    return bool(colon) and "," not in name and name.strip().lower() not in _WITH_VALUE
 
 
 def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozenset[str]:

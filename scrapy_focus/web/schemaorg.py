@@ -47,14 +47,17 @@ class Vocabulary(NamedTuple):
         vocabulary = self
         given = context[:_CONTEXTS] if isinstance(context, list) else [context]
         names = [name for name in given if isinstance(name, str) and name.strip()]
-        if names:
-            is_schema_org = any("schema.org" in name.lower() for name in names)
-            vocabulary = vocabulary._replace(base="" if is_schema_org else _ending(names[-1].strip()[:_LONGEST]))
+        if any("schema.org" in name.lower() for name in names):
+            vocabulary = vocabulary._replace(base="")
+        elif names:
+            vocabulary = vocabulary._replace(base=_ending(names[-1].strip()[:_LONGEST]))
         for terms in given:
-            if isinstance(terms, dict):
-                base = terms.get("@vocab", vocabulary.base)
-                base = base.strip()[:_LONGEST] if isinstance(base, str) else ""
-                vocabulary = Vocabulary("" if _is_schema_org(base) else base, terms, vocabulary)
+            if not isinstance(terms, dict):
+                continue
+            base = terms.get("@vocab", vocabulary.base)
+            if not isinstance(base, str) or _is_schema_org(base.strip()[:_LONGEST]):
+                base = ""
+            vocabulary = Vocabulary(base.strip()[:_LONGEST], terms, vocabulary)
         return vocabulary
 
     def name(self, name: str) -> str:

@@ -87,6 +87,16 @@ class _Part(NamedTuple):
     media: int
     empty: list[_Element]  # elements that may be filled
 
+    @property
+    def is_full(self) -> bool:
+        """Whether it has enough that nothing seems to be missing."""
+        return self.links > _SPARSE_LINKS or self.text > _SPARSE_TEXT
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it has nothing but a heading, or a word for whoever waits."""
+        return not self.links and not self.media and self.text <= _BARE_TEXT
+
 
 def is_shell(root: _Element, url: str = "") -> bool:
     """Return whether scripts seem to put in what a page is about, for a page that has scripts.
@@ -102,26 +112,47 @@ def is_shell(root: _Element, url: str = "") -> bool:
     False
     """
     body = root.find("body")
-    body = root if body is None else body
-    mains = [*body.iter("main")] or [each for each in body.iter("div") if each.get("role") == "main"]
-    main = mains[0] if len(mains) == 1 else body
+    if body is None:
+        body = root
+    main = _main_of(body)
     part = _part_of(main)
-    if part is None or part.links > _SPARSE_LINKS or part.text > _SPARSE_TEXT:
+    if part is None or part.is_full:
         return _offers_more(main)
-    scripts = [*_scripts_of(root)]
-    fetching = [text for text in scripts if _FETCHES.search(text) and not _MEASURES.search(text)][:_FETCHING]
-    has_own = bool(fetching) or any(_is_own(script, url) for script in _running(root))
-    is_bare = not part.links and not part.media and part.text <= _BARE_TEXT
+    fetching = _fetching_scripts(root)
+    if _is_said_to_be_filled(part, body, fetching):
+        return True
+    # Otherwise the names of empty elements count, where there is a script that may fill them.
+    if not fetching and not any(_is_own(script, url) for script in _running(root)):
+        return False
+    if _any_is_called(part.empty, _LIST):
+        return True
+    is_empty_main = main is not body and part.text <= _EMPTY_TEXT
+    return part.is_bare and (is_empty_main or _any_is_called(part.empty, _CONTENT))
+
+
+def _is_said_to_be_filled(part: _Part, body: _Element, fetching: list[str]) -> bool:
+    """Whether the page itself says that scripts fill it."""
     if any(_is_named_in(element, fetching) for element in part.empty):
         return True
-    if is_bare and (_asks_for_scripts(body) or _is_blank(body)):
-        return True
-    if not has_own:
-        return False
-    if any(_words(element) & _LIST for element in part.empty):
-        return True
-    is_empty = main is not body and part.text <= _EMPTY_TEXT
-    return is_bare and (is_empty or any(_words(element) & _CONTENT for element in part.empty))
+    return part.is_bare and (_asks_for_scripts(body) or _is_blank(body))
+
+
+def _main_of(body: _Element) -> _Element:
+    """Return the one main element of a page, or else its body."""
+    mains = [*body.iter("main")] or [each for each in body.iter("div") if each.get("role") == "main"]
+    if len(mains) == 1:
+        return mains[0]
+    return body
+
+
+def _fetching_scripts(root: _Element) -> list[str]:
+    """Return the scripts within a page that fetch something, without those that measure visitors."""
+    fetching = (text for text in _scripts_of(root) if _FETCHES.search(text) and not _MEASURES.search(text))
+    return [*islice(fetching, _FETCHING)]
+
+
+def _any_is_called(elements: list[_Element], words: frozenset[str]) -> bool:
+    return any(_words(element) & words for element in elements)
 
 
 def _part_of(main: _Element) -> _Part | None:
@@ -137,16 +168,32 @@ def _part_of(main: _Element) -> _Part | None:
             text += _length(element.tail)
         if not left or links > _SPARSE_LINKS or text > _SPARSE_TEXT:
             return None
-        if not isinstance(element.tag, str) or (element is not main and _is_beside(element)):
+        if not isinstance(element.tag, str):
             continue
-        if element.tag in _MEDIA:
-            media += not _is_wait(element)
-        links += element.tag == "a" and bool(element.get("href")) and not str(element.get("href")).startswith("#")
+        if element is not main and _is_beside(element):
+            continue
         text += _length(element.text)
-        if len(empty) < _EMPTY and (element.tag in _BLOCKS or "-" in element.tag) and _is_empty(element):
+        if element.tag == "a":
+            links += _leads_away(element)
+        elif element.tag in _MEDIA:
+            media += not _is_wait(element)
+        if len(empty) < _EMPTY and _may_be_filled(element):
             empty.append(element)
         stack.extend(reversed(element))
     return _Part(links, text, media, empty)
+
+
+def _leads_away(link: _Element) -> bool:
+    """Whether a link leads to another page, and not to a place in this one."""
+    href = str(link.get("href") or "")
+    return bool(href) and not href.startswith("#")
+
+
+def _may_be_filled(element: _Element) -> bool:
+    """Whether an element is empty and of a kind that scripts fill: a block, or an element of a library's own."""
+    if element.tag not in _BLOCKS and "-" not in element.tag:
+        return False
+    return _is_empty(element)
 
 
 def _is_beside(element: _Element) -> bool:
@@ -165,10 +212,11 @@ def _is_empty(element: _Element) -> bool:
     inner = [*islice(element.iterdescendants(), _INNER + 1)]
     if len(inner) > _INNER or any(each.tag in _FULL and not _is_wait(each) for each in inner):
         return False
-    told = sum(
-        _length(each.text) for each in (element, *inner) if isinstance(each.tag, str) and each.tag not in _BESIDE
-    )
-    return told + sum(_length(each.tail) for each in inner) <= _EMPTY_TEXT
+    shown = sum(_length(each.tail) for each in inner)
+    for each in (element, *inner):
+        if isinstance(each.tag, str) and each.tag not in _BESIDE:
+            shown += _length(each.text)
+    return shown <= _EMPTY_TEXT
 
 
 def _is_wait(element: _Element) -> bool:

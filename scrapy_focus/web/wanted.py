@@ -151,10 +151,13 @@ def slips(words: Iterable[str]) -> list[tuple[str, str]]:
     found = []
     for word in words:
         name = word.strip().lower().lstrip(".")
-        if name in ("data", *known) or not _EXTENSION.fullmatch(name) or mimetypes.guess_type(f"a.{name}")[0]:
+        if name in ("data", *known) or not _EXTENSION.fullmatch(name):
             continue
-        turned = [each for each in known if sorted(each) == sorted(name)]
-        if near := turned or difflib.get_close_matches(name, known, n=1, cutoff=_NEAR):
+        if mimetypes.guess_type(f"a.{name}")[0]:
+            continue  # a type of file that there is, but none of data
+        near = [each for each in known if sorted(each) == sorted(name)]  # letters in another order
+        near = near or difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+        if near:
             found.append((name, near[0]))
     return found
 

@@ -97,24 +97,30 @@ def page_print(root: _Element) -> int:
     of all links, without their parameters. Times of day, and long tokens of letters and digits, do not count. It is
     valid in this process only. Time is linear in the page.
     """
-    texts = _texts(root)
     beside = list(root.iter("aside", "footer"))
     if len(beside) > _BESIDE:
         return 0
-    unseen = [element.text or "" for element in root.iter("script", "style", "textarea")]
-    if beside or unseen:
-        shown = Counter(texts)
-        shown.subtract(unseen)
-        for element in beside:
-            shown.subtract(_texts(element))
-            shown.update(link.text or "" for link in element.iter("a"))
-        texts = [text for text, n in shown.items() if n > 0]
-    words = set(" ".join(texts).split())
+    words = set(" ".join(_shown_texts(root, beside)).split())
+    # Most words are short and without a colon: the slow look at them is for the others.
     said = {word for word in words if (len(word) < _LONG and ":" not in word) or not _is_volatile(word)}
     if len(said) < _WORDS:
         return 0
     said.update(f"> {href.partition('?')[0].partition(';')[0]}" for href in _hrefs(root))
     return hash(frozenset(said)) or 1
+
+
+def _shown_texts(root: _Element, beside: list[_Element]) -> list[str]:
+    """Return the texts of a page, of elements beside its content only those of links."""
+    texts: list[str] = _texts(root)
+    unseen = [element.text or "" for element in root.iter("script", "style", "textarea")]
+    if not beside and not unseen:
+        return texts
+    shown = Counter(texts)
+    shown.subtract(unseen)
+    for element in beside:
+        shown.subtract(_texts(element))
+        shown.update(link.text or "" for link in element.iter("a"))
+    return [text for text, n in shown.items() if n > 0]
 
 
 def file_print(body: bytes) -> int:
@@ -215,11 +221,15 @@ class NearCopies:
         known = self._host(query.host).parameters
         ignored = self._ignored(query)
         whole = query.without(*ignored)
-        changes = [self._compare(query, name, ignored, print_) for name in query.names if _may_learn(known, name)]
+        changes = []
+        for name in query.names:
+            if _may_learn(known, name):
+                changes.append(self._compare(query, name, ignored, print_))
         absent = [name for name in known if name not in query.names and not known[name].matters]
-        changes += [self._pair(query.host, name, whole, print_, _NO_VALUE) for name in absent]
+        for name in absent:
+            changes.append(self._pair(query.host, name, whole, print_, _NO_VALUE))
         _put(self._pages, _hash(whole), print_)
-        return [change for change in changes if change is not None]
+        return list(filter(None, changes))
 
     def stripped(self, url: str) -> Stripped | None:
         """Return a URL without the parameters that do not matter; ``None`` where it has none of these."""

@@ -94,15 +94,19 @@ def read_json(body: bytes, *, largest: int = LARGEST) -> Any:
         raise Unreadable("no JSON") from None
     level = [data] if isinstance(data, (dict, list)) else []
     for _ in range(DEEPEST):
-        level = [
-            child
-            for each in level
-            for child in (each.values() if isinstance(each, dict) else each)
-            if isinstance(child, (dict, list))
-        ]
+        level = _below(level)
         if not level:
             return data
     raise Unreadable("too deep")
+
+
+def _below(level: list[Any]) -> list[Any]:
+    """Return the objects and lists that are directly within those of a level."""
+    below = []
+    for each in level:
+        children = each.values() if isinstance(each, dict) else each
+        below += [child for child in children if isinstance(child, (dict, list))]
+    return below
 
 
 def _nothing(_: str) -> None:
@@ -120,6 +124,7 @@ def located(data: Any, *, most: int = MOST) -> Iterator[Leaf]:
         if isinstance(value, (dict, list)):
             if path.count(".") + path.count("[]") >= _LEVELS:
                 continue
+            # The last goes on the stack first, so that the first comes off it next.
             if isinstance(value, list):
                 inner = f"{path}[]"
                 for at in range(min(len(value), _LOOKED_AT) - 1, -1, -1):
@@ -128,13 +133,16 @@ def located(data: Any, *, most: int = MOST) -> Iterator[Leaf]:
                 for name in reversed(value):
                     key = str(name)[:_KEY].replace("/", "|")
                     stack.append((f"{path}.{key}" if path else key, indexes, value[name]))
-        elif isinstance(value, str):
-            if 0 < len(value) <= _TEXT:
-                left -= 1
-                yield Leaf(path, indexes, value)
-        elif isinstance(value, int) and not isinstance(value, bool) and -_INTEGER <= value < _INTEGER:
+        elif _is_leaf(value):
             left -= 1
             yield Leaf(path, indexes, value)
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether a value is a text or a whole number that is not too long to stand in a URL."""
+    if isinstance(value, str):
+        return 0 < len(value) <= _TEXT
+    return isinstance(value, int) and not isinstance(value, bool) and -_INTEGER <= value < _INTEGER
 
 
 def leaves(data: Any, *, most: int = MOST) -> Iterator[tuple[str, str | int]]:

@@ -8,6 +8,7 @@ the caller has seen it end.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
@@ -34,6 +35,7 @@ _TOTAL = (
     "totalhits", "nhits", "counttotal", "nummatched", "numbermatched", "count",
 )  # fmt: skip
 _PAGE = frozenset("page p pg pageno pagenumber pagenum pageindex currentpage pageid seite".split())
+_PAGE_IN_PATH = _PAGE | {"pages"}
 _OFFSET = frozenset("offset start skip from startindex begin first startrecord startat".split())
 _SIZE = frozenset(
     "size limit perpage pagesize rows count n take top max maxresults itemsperpage pagelimit pagelength length".split()
@@ -64,6 +66,21 @@ class Next(NamedTuple):
     flagged: bool = False  # a flag says yes or no
 
 
+_END = Next("", "end")
+_SILENT = Next()
+
+
+class _Stated(NamedTuple):
+    """What an answer states of its list: elements that it has, pages and elements in all (-1 for none), and whether
+    there is more.
+    """
+
+    items: int
+    pages: int
+    total: int
+    flag: bool | None
+
+
 class Fields(NamedTuple):
     """What an answer says of itself: values by their names in small letters, and the longest of its lists."""
 
@@ -79,24 +96,29 @@ def fields_of(data: Any) -> Fields:
     for _ in range(3):
         below: list[dict[Any, Any]] = []
         for each in level:
-            for number, (name, value) in enumerate(each.items()):
-                if number == _FIELDS:
-                    break
-                key = _PLAIN.sub("", str(name)[:64].lower())
-                if isinstance(value, list):
-                    items = max(items, len(value))
-                    if key == "links" and (url := _linked(value)):
-                        values.setdefault("next", url)
-                elif isinstance(value, dict):
-                    inner = value.get("href") or value.get("url") or value.get("value")
-                    if isinstance(inner, (str, int)):
-                        values.setdefault(key, inner)
-                    if key in _ENVELOPES:
-                        below.append(value)
-                elif len(values) < _FIELDS:
-                    values.setdefault(key, value)
+            items = max(items, _add_fields(each, values, below))
         level = below[:10]
     return Fields(values, items)
+
+
+def _add_fields(data: dict[Any, Any], values: dict[str, Any], below: list[dict[Any, Any]]) -> int:
+    """Add the fields of one object to values, its envelopes to those below; return the length of its longest list."""
+    items = 0
+    for name, value in islice(data.items(), _FIELDS):
+        key = _PLAIN.sub("", str(name)[:64].lower())
+        if isinstance(value, list):
+            items = max(items, len(value))
+            if key == "links" and (url := _linked(value)):
+                values.setdefault("next", url)
+        elif isinstance(value, dict):
+            inner = value.get("href") or value.get("url") or value.get("value")
+            if isinstance(inner, (str, int)):
+                values.setdefault(key, inner)
+            if key in _ENVELOPES:
+                below.append(value)
+        elif len(values) < _FIELDS:
+            values.setdefault(key, value)
+    return items
 
 
 def next_of(call: Call, *, cursors: Collection[str] = (), by_flag: bool = False, zero: bool = False) -> Next:
@@ -123,65 +145,106 @@ def next_of(call: Call, *, cursors: Collection[str] = (), by_flag: bool = False,
     """
     values, items = fields_of(call.data)
     flag = _flag(values)
-    pages = _number(values, _PAGES)
-    total = _number(values, _TOTAL)
-    said = max(pages, total)
-    if flag is False:
-        return Next("", "end", said, items, True)
-    flagged = flag is not None
-    named = [name for name in _NEXT if name in values]
-    for name in named:
+    stated = _Stated(items, pages=_number(values, _PAGES), total=_number(values, _TOTAL), flag=flag)
+    following = _following(call.url, values, stated, cursors, by_flag=by_flag and flag is True, zero=zero)
+    return following._replace(total=max(stated.pages, stated.total), items=items, flagged=flag is not None)
+
+
+def _following(
+    url: str, values: dict[str, Any], stated: _Stated, cursors: Collection[str], *, by_flag: bool, zero: bool
+) -> Next:
+    """Return what is behind an answer, by the first of its words that says so: a flag, a URL, a cursor, a number."""
+    if stated.flag is False:
+        return _END
+    named = _by_name(url, values)
+    if named is not None:
+        return named
+    if not stated.items:
+        if stated.pages >= 0 or stated.total >= 0:
+            return _END
+        return _SILENT
+    if by_cursor := _by_cursor(url, values, cursors):
+        return Next(by_cursor, "cursor")
+    return _by_number(url, values, stated, by_flag=by_flag, zero=zero)
+
+
+def _by_name(url: str, values: dict[str, Any]) -> Next | None:
+    """Return the next answer by the URL that an answer calls the next; ``None`` if it says nothing of that."""
+    for name in _NEXT:
+        if name not in values:
+            continue
         value = values[name]
         if value is None or value in ("", False):
-            return Next("", "end", said, items, flagged)
+            return _END
         if isinstance(value, str) and ("/" in value or "?" in value):
-            url = _joined(call.url, value)
-            if url and url != call.url:
-                return Next(url, "url", said, items, flagged)
-            return Next("", "end", said, items, flagged)
-    if not items:
-        return Next("", "end" if said >= 0 else "", said, items, flagged)
-    if url := _by_cursor(call.url, values, cursors):
-        return Next(url, "cursor", said, items, flagged)
-    return _by_number(call.url, values, items, pages, total, by_flag=by_flag and flag is True, zero=zero)._replace(
-        total=said, items=items, flagged=flagged
-    )
+            named = _joined(url, value)
+            if named and named != url:
+                return Next(named, "url")
+            return _END
+    return None
 
 
-def _by_number(
-    url: str, values: dict[str, Any], items: int, pages: int, total: int, *, by_flag: bool, zero: bool
-) -> Next:
-    size = items
-    for name, value in _query(url):
-        if _PLAIN.sub("", name.lower()) in _SIZE and _DIGITS.match(value) and int(value):
-            size = max(items, int(value))
+def _by_number(url: str, values: dict[str, Any], stated: _Stated, *, by_flag: bool, zero: bool) -> Next:
+    """Return the URL with the next number in its query or path."""
+    # Without a total, only a flag that was seen to end says how far to count.
+    is_open = by_flag and stated.pages < 0 and stated.total < 0
     echo = _number(values, tuple(_PAGE))
     for name, value in _query(url):
-        key = _PLAIN.sub("", name.lower())
         if not _DIGITS.match(value):
             continue
+        key = _PLAIN.sub("", name.lower())
         number = int(value)
-        is_page = key in _PAGE
         if key in _OFFSET:
-            if number + items < total or (total < 0 and pages < 0 and by_flag):
-                return Next(_with(url, name, str(number + items)), "number")
-            return Next("", "end" if total >= 0 else "flag" if values and _flag(values) else "")
-        if is_page or (echo == number >= 0 and key not in _SIZE and pages >= 0):
-            last = pages if pages >= 0 else -(-total // max(1, size)) if total >= 0 else -1
-            if zero:
-                last -= 1
-            if number < last or (pages < 0 and total < 0 and by_flag):
+            if number + stated.items < stated.total or is_open:
+                return Next(_with(url, name, str(number + stated.items)), "number")
+            return _last(stated, is_counted=stated.total >= 0)
+        # A parameter of any name numbers pages if the answer repeats its value beside a number of pages.
+        is_echoed = echo == number and key not in _SIZE and stated.pages >= 0
+        if key in _PAGE or is_echoed:
+            last = _last_page(url, stated) - zero
+            if number < last or is_open:
                 return Next(_with(url, name, str(number + 1)), "number")
-            return Next("", "end" if last >= 0 else "flag" if _flag(values) else "")
+            return _last(stated, is_counted=last >= 0)
+    return _by_path(url, stated, zero=zero)
+
+
+def _by_path(url: str, stated: _Stated, *, zero: bool) -> Next:
+    """Return the URL with the next number in its path, as in ``/page/2``."""
     head, mark, query = url.partition("?")
     parts = head.split("/")
     for at in range(len(parts) - 1, 3, -1):
-        if _DIGITS.match(parts[at]) and _PLAIN.sub("", parts[at - 1].lower()) in (_PAGE | {"pages"}):
-            if 0 <= int(parts[at]) < pages - zero:
-                parts[at] = str(int(parts[at]) + 1)
-                return Next("/".join(parts) + mark + query, "number")
-            return Next("", "end" if pages >= 0 else "")
-    return Next("", "flag" if _flag(values) else "")
+        if not _DIGITS.match(parts[at]) or _PLAIN.sub("", parts[at - 1].lower()) not in _PAGE_IN_PATH:
+            continue
+        if int(parts[at]) < stated.pages - zero:
+            parts[at] = str(int(parts[at]) + 1)
+            return Next("/".join(parts) + mark + query, "number")
+        if stated.pages >= 0:
+            return _END
+        return _SILENT
+    return _last(stated, is_counted=False)
+
+
+def _last(stated: _Stated, *, is_counted: bool) -> Next:
+    """Return what is behind an answer whose number leads to no next one."""
+    if is_counted:
+        return _END
+    if stated.flag:
+        return Next("", "flag")
+    return _SILENT
+
+
+def _last_page(url: str, stated: _Stated) -> int:
+    """Return the number of pages that an answer states, or that follows from its total; -1 for none."""
+    if stated.pages >= 0:
+        return stated.pages
+    if stated.total < 0:
+        return -1
+    size = stated.items
+    for name, value in _query(url):
+        # The last one counts, as servers read it.
+        if _PLAIN.sub("", name.lower()) in _SIZE and _DIGITS.match(value) and int(value):
+            size = max(stated.items, int(value))
+    return -(-stated.total // max(1, size))
 
 
 def rest_of_lists(calls: Sequence[Call]) -> list[str]:
@@ -254,17 +317,30 @@ def last_number(call: Call) -> int:
 
 
 def _by_cursor(url: str, values: dict[str, Any], cursors: Collection[str]) -> str:
-    names = [name for name, _ in _query(url)]
-    known = [name for name in (*cursors, *names) if name in cursors or _PLAIN.sub("", name.lower()) in _CURSORS]
-    if not known:
+    """Return the URL with the cursor that an answer names; ``""`` if it names none, or its parameter is not known."""
+    parameter = _cursor_parameter(url, cursors)
+    if not parameter:
         return ""
     for field in _CURSOR:
         value = values.get(field)
-        if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "" or len(str(value)) > 1000:
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
             continue
-        made = _with(url, known[0], quote(str(value), "!'()*", errors="replace"))
+        text = str(value)
+        if not text or len(text) > 1000:
+            continue
+        made = _with(url, parameter, quote(text, "!'()*", errors="replace"))
         if made != url:
             return made
+    return ""
+
+
+def _cursor_parameter(url: str, cursors: Collection[str]) -> str:
+    """Return the parameter that takes cursors: the first that was seen to, or one that is called so in the URL."""
+    if cursors:
+        return next(iter(cursors))
+    for name, _ in _query(url):
+        if _PLAIN.sub("", name.lower()) in _CURSORS:
+            return name
     return ""
 
 

@@ -139,25 +139,43 @@ def relative(url: str, page_url: str) -> str:
     return url[len(origin) :] if url.startswith(f"{origin}/") else url
 
 
+class _Spot(NamedTuple):
+    """A part of a text in place of which there may be a hole."""
+
+    begin: int
+    end: int
+    hole: Hole
+
+
 def made_of(pattern: Pattern, ground: Ground) -> Iterator[str]:
     """Yield the URLs that a pattern makes on a page, as they are written: 2,000 at most, and maybe twice."""
     leaves = [hole for hole in pattern.holes if hole.family >= 0]
     if pattern.is_url:
-        rows = ground.rows.get((leaves[0].family, leaves[0].name))
-        for value in list(rows.distinct)[:_MADE] if rows else ():
-            if url := joined(ground.url, value):
-                yield url
+        yield from _urls_in(leaves[0], ground)
         return
-    fixed = [ground.slots.get(hole.name, "") if hole.family < 0 else "" for hole in pattern.holes]
-    if any(not value for hole, value in zip(pattern.holes, fixed, strict=True) if hole.family < 0):
-        return
+    fixed = {}  # what the page's own URL puts into holes, by their number
+    for at, hole in enumerate(pattern.holes):
+        if hole.family < 0:
+            value = ground.slots.get(hole.name, "")
+            if not value:
+                return
+            fixed[at] = value
     for row in _rows(leaves, ground):
         values = iter(row)
-        text = pattern.text(
-            [next(values) if hole.family >= 0 else value for hole, value in zip(pattern.holes, fixed, strict=True)]
-        )
+        filled = [fixed[at] if at in fixed else next(values) for at in range(len(pattern.holes))]
+        text = pattern.text(filled)
         if text:
             yield absolute(text, ground)
+
+
+def _urls_in(leaf: Hole, ground: Ground) -> Iterator[str]:
+    """Yield the values of a leaf that are URLs themselves."""
+    rows = ground.rows.get((leaf.family, leaf.name))
+    if rows is None:
+        return
+    for value in list(rows.distinct)[:_MADE]:
+        if url := joined(ground.url, value):
+            yield url
 
 
 def _rows(leaves: Sequence[Hole], ground: Ground) -> Iterator[tuple[str, ...]]:
@@ -165,30 +183,35 @@ def _rows(leaves: Sequence[Hole], ground: Ground) -> Iterator[tuple[str, ...]]:
     if not leaves:
         yield ()
         return
-    columns = [ground.rows.get((hole.family, hole.name)) for hole in leaves]
+    columns = []
+    for hole in leaves:
+        column = ground.rows.get((hole.family, hole.name))
+        if column is None:
+            return
+        columns.append(column)
     first = columns[0]
-    if first is None:
-        return
     if len(leaves) == 1:
         for value in list(first.distinct)[:_MADE]:
             yield (value,)
         return
-    others: list[tuple[int, dict[tuple[int, ...], list[str]]]] = []
+    others = []
     for hole, column in zip(leaves[1:], columns[1:], strict=True):
-        if column is None:
-            return
         shared = _shared(leaves[0], hole)
         others.append((shared, column.grouped(shared)))
     seen = set()
-    rows = (
-        (value, *rest)
-        for indexes, value in zip(first.indexes, first.values, strict=True)
-        for rest in product(*(grouped.get(indexes[:shared], ()) for shared, grouped in others))
-    )
-    for row in islice(rows, _MADE):
+    for row in islice(_joined_rows(first, others), _MADE):
         if row not in seen:
             seen.add(row)
             yield row
+
+
+def _joined_rows(
+    first: Rows, others: Sequence[tuple[int, Mapping[tuple[int, ...], list[str]]]]
+) -> Iterator[tuple[str, ...]]:
+    """Yield each value of the first column with those of the others that share its place in lists."""
+    for indexes, value in zip(first.indexes, first.values, strict=True):
+        for rest in product(*(grouped.get(indexes[:shared], ()) for shared, grouped in others)):
+            yield (value, *rest)
 
 
 def _shared(one: Hole, other: Hole) -> int:
@@ -216,25 +239,11 @@ def readings(text: str, known: Mapping[str, Sequence[Hole]]) -> list[Pattern]:
     found = [Pattern((text,), ())]
     if len(text) > _LONGEST:
         return found
-    edges = [0]
-    for run in _RUNS.finditer(text):
-        edges.append(run.end())
-    start = 0
-    if not text.startswith("/"):  # no value stands for a host
-        start = len(origin_of(text))
-    edges = [edge for edge in edges if edge > start][:_EDGES]
-    spots: list[tuple[int, int, Hole]] = []
-    for begin, end in combinations(edges, 2):
-        for hole in known.get(text[begin:end], ())[: 2 * _ALIKE]:
-            if hole.is_reckoned and (text[begin - 1].isalnum() or text[end : end + 1].isalnum()):
-                continue
-            spots.append((begin, end, hole))
-    spots.sort(key=lambda spot: (spot[0] - spot[1], spot[2].plus != 0))
-    del spots[_SPOTS:]
+    spots = _spots(text, known)
     for n in range(1, _HOLES + 1):
         for chosen in combinations(spots, n):
             ordered = sorted(chosen)
-            if any(one[1] > other[0] for one, other in pairwise(ordered)):
+            if any(one.end > other.begin for one, other in pairwise(ordered)):
                 continue
             texts, at = [], 0
             for begin, end, _ in ordered:
@@ -244,6 +253,27 @@ def readings(text: str, known: Mapping[str, Sequence[Hole]]) -> list[Pattern]:
             if len(found) == _READINGS:
                 return found
     return found
+
+
+def _spots(text: str, known: Mapping[str, Sequence[Hole]]) -> list[_Spot]:
+    """Return where holes fit into a text: the longest first, and of equal ones those that add nothing."""
+    start = 0
+    if not text.startswith("/"):  # no value stands for a host
+        start = len(origin_of(text))
+    ends = (run.end() for run in _RUNS.finditer(text))
+    edges = [edge for edge in (0, *ends) if edge > start][:_EDGES]
+    spots = []
+    for begin, end in combinations(edges, 2):
+        holes = known.get(text[begin:end])
+        if not holes:
+            continue
+        is_within_word = text[begin - 1].isalnum() or text[end : end + 1].isalnum()
+        for hole in holes[: 2 * _ALIKE]:
+            # A reckoned number beside letters is too likely to be there by chance.
+            if not (hole.is_reckoned and is_within_word):
+                spots.append(_Spot(begin, end, hole))
+    spots.sort(key=lambda spot: (spot.begin - spot.end, spot.hole.plus != 0))
+    return spots[:_SPOTS]
 
 
 def slot_holes(slots: Mapping[str, str], text: str, *, is_call: bool) -> dict[str, list[Hole]]:
@@ -259,17 +289,32 @@ def slot_holes(slots: Mapping[str, str], text: str, *, is_call: bool) -> dict[st
         n = int(value)
         steps = [(1, 1), (1, -1)]
         if is_call:
-            steps += [(times, plus) for times in sorted(numbers) if times > 1 for plus in (-times, 0)]
-            if n > 1:
-                steps += [(t // (n - 1), -(t // (n - 1))) for t in numbers if t > n - 1 and t % (n - 1) == 0]
+            steps += _offset_steps(n, numbers)
         for times, plus in dict.fromkeys(steps):
             made = n * times + plus
-            if made in numbers:
-                holes = known.setdefault(str(made), [])
-                hole = Hole(-1, name, "whole", times, plus)
-                if hole not in holes:
-                    holes.append(hole)
+            if made not in numbers:
+                continue
+            holes = known.setdefault(str(made), [])
+            hole = Hole(-1, name, "whole", times, plus)
+            if hole not in holes:
+                holes.append(hole)
     return known
+
+
+def _offset_steps(n: int, numbers: set[int]) -> list[tuple[int, int]]:
+    """Return the steps by which a call may reckon an offset from the number of a page: the size of a page, which may be
+    one of the numbers of the call or follow from its offset, times the number, counted from one or from zero.
+    """
+    steps = []
+    for size in sorted(numbers):
+        if size > 1:
+            steps += [(size, -size), (size, 0)]
+    if n > 1:
+        for offset in numbers:
+            if offset > n - 1 and offset % (n - 1) == 0:
+                size = offset // (n - 1)
+                steps.append((size, -size))
+    return steps
 
 
 def leaf_holes(rows: Mapping[tuple[int, str], Rows]) -> dict[str, list[Hole]]:

@@ -83,6 +83,14 @@ class _Link(NamedTuple):
     digest: str
 
 
+class _Page(NamedTuple):
+    """A rendered page, as patterns are compared with it."""
+
+    ground: Ground
+    goes_on: bool  # whether one of its answers says that there is more
+    shown: set[str]  # its own URL and all of its links, spelled
+
+
 class ApiRules:
     """The rules of one template of pages.
 
@@ -205,16 +213,16 @@ class ApiRules:
         found: dict[str, tuple[str, str]] = {}
         is_decided = True
         for alike in self._used():
-            sets = [
-                {spelled(url): (url, str(pattern)) for url in self._made(pattern, ground, goes_on)}
-                for pattern in alike
-                if pattern.families <= answered and pattern.is_url == alike[0].is_url
-            ]
-            if sets:
-                is_decided &= all(each.keys() == sets[0].keys() for each in sets)
-                for key, link in sets[0].items():
-                    if all(key in each for each in sets[1:]):
-                        found.setdefault(key, link)
+            sets = []
+            for pattern in alike:
+                if pattern.families <= answered and pattern.is_url == alike[0].is_url:
+                    sets.append(_links_by_key(pattern, self._made(pattern, ground, goes_on)))
+            if not sets:
+                continue
+            is_decided &= _is_same(sets)
+            for key, link in sets[0].items():
+                if all(key in each for each in sets[1:]):
+                    found.setdefault(key, link)
         found.pop(spelled(page_url), None)
         return list(found.values()), is_decided and not self._leads_on
 
@@ -238,16 +246,7 @@ class ApiRules:
         One rendering is enough for that: how a list is made into links does not change within it.
         """
         ground = Ground(page_url, slots_of(page_url), {})
-        path = spelled(call.url).partition("?")[0]
-        number = next(
-            (
-                number
-                for number, family in self._families.items()
-                for pattern in family.patterns
-                if any(spelled(url).partition("?")[0] == path for url in made_of(pattern, ground))
-            ),
-            None,
-        )
+        number = self._family_at(_path_of(call.url), ground)
         if number is None:
             return []
         ground = ground._replace(rows=_rows([(number, call)]))
@@ -258,11 +257,19 @@ class ApiRules:
         )
         found: dict[str, tuple[str, str]] = {}
         for alike in used:
-            sets = [{spelled(url): (url, str(pattern)) for url in made_of(pattern, ground)} for pattern in alike]
-            if all(each.keys() == sets[0].keys() for each in sets):
+            sets = [_links_by_key(pattern, made_of(pattern, ground)) for pattern in alike]
+            if _is_same(sets):
                 found.update(sets[0])
         found.pop(spelled(page_url), None)
         return list(found.values())
+
+    def _family_at(self, path: str, ground: Ground) -> int | None:
+        """Return the number of the first API from which a page would ask for something at a path."""
+        for number, family in self._families.items():
+            for pattern in family.patterns:
+                if any(_path_of(url) == path for url in made_of(pattern, ground)):
+                    return number
+        return None
 
     def next_calls(self, call: Call) -> list[str]:
         """Return what to ask for behind an answer, where it says that there is more, on the same site.
@@ -273,13 +280,13 @@ class ApiRules:
         if self._is_endless(call):
             return []
         said = self._next(call)
-        key = spelled(call.url)
-        before = self._chains.get(key, _Link(0, said.total, 0, ""))
+        before = self._chains.get(spelled(call.url), _Link(0, said.total, 0, ""))
         digest = _digest(f"{leaf.path}={leaf.value}" for leaf in located(call.data, most=200) if "[]" in leaf.path)
         if not said.url or not said.items or before.digest == digest:
             return []
         grown = before.grown + (said.total > before.total >= 0)
-        if grown >= _GROWTH or (before.depth >= _CHAIN and (said.how != "number" or said.total < 0)):
+        is_counted = said.how == "number" and said.total >= 0
+        if grown >= _GROWTH or (before.depth >= _CHAIN and not is_counted):
             return []
         following = spelled(said.url)
         if following in self._chains and self._chains[following].depth <= before.depth:
@@ -306,56 +313,76 @@ class ApiRules:
             Those that both have: a rule may make them.
         """
         template = template_of(page_url)
-        if not template or (self.template and template != self.template) or self.is_hopeless:
+        if not template or self.is_hopeless:
+            return
+        if self.template and template != self.template:
             return
         self.template = template
         self.pages += 1
         given = self._learn_calls(page_url, calls[:_CALLS])
-        ground = Ground(page_url, slots_of(page_url), _rows(given))
+        answers = [call for _, call in given]
         own = spelled(page_url)
         new = {spelled(url): url for url in links[:_LINKS]}
-        shown = set(new) | {spelled(url) for url in plain} | {own}
-        goes_on = self._goes_on([call for _, call in given])
+        page = _Page(
+            ground=Ground(page_url, slots_of(page_url), _rows(given)),
+            goes_on=self._goes_on(answers),
+            shown={own, *new, *map(spelled, plain)},
+        )
+        named = _urls(page.ground)
         self._look_ahead(page_url, new.values())
+        made = self._hold(page, new)
+        explained = self._explained(made, named)
+        left = {key: url for key, url in new.items() if key not in explained and key != own}
+        numbers = self._numbers(answers)
+        numbered = {key for key, url in left.items() if self._is_numbered(url, page_url, numbers)}
+        self._score(unexplained=bool(left.keys() - numbered), explained=bool(explained & new.keys()))
+        bare = self._read(left, numbered, page, named, made)
+        uncounted = new.keys() - _counted(made) - numbered - {own}
+        self._count(key for key in new if key in uncounted)
+        self._choose(made, set(new) - {own})
+        self._bound()
+        self._conclude(bare)
 
+    def _hold(self, page: _Page, new: Collection[str]) -> dict[Pattern, set[str]]:
+        """Forget the patterns that make a link which a page does not show, and return what the others make."""
         alike_so_far = self._grouped(self._patterns)
         made: dict[Pattern, set[str]] = {}
         for pattern, record in list(self._patterns.items()):
-            urls = self._shown(pattern, ground, goes_on, shown)
+            urls = self._shown(pattern, page)
             if urls is None:
                 del self._patterns[pattern]
                 continue
             made[pattern] = urls
             self._note(record, urls, new)
-        for alike in alike_so_far:  # where they differ now, those that make less are not needed
-            most = max((len(made[pattern]) for pattern in alike if pattern in made), default=0)
-            for pattern in alike:
-                if pattern in made and len(made[pattern]) < most:
+        # Where patterns that were alike differ on this page, those that make fewer links are not needed any more.
+        for alike in alike_so_far:
+            held = [pattern for pattern in alike if pattern in made]
+            most = max((len(made[pattern]) for pattern in held), default=0)
+            for pattern in held:
+                if len(made[pattern]) < most:
                     self._patterns[pattern].needed = False
-        named = _urls(ground)
-        explained = {
-            key
-            for pattern, keys in made.items()
-            for key in keys
-            if _is_counted(pattern) or (key not in named and template_of(key) not in self._varied)
-        }
-        numbers = self._numbers([call for _, call in given], ground)
-        left = {key: url for key, url in new.items() if key not in explained and key != own}
-        numbered = {key for key, url in left.items() if self._is_numbered(url, page_url, numbers)}
-        unexplained = left.keys() - numbered
-        was_predicted = not unexplained and bool(explained & new.keys())
-        if was_predicted:
-            self._agreed += 1
-            self._failed = 0
-        elif unexplained:
+        return made
+
+    def _explained(self, made: Mapping[Pattern, set[str]], named: Mapping[str, Sequence[Hole]]) -> set[str]:
+        """Return the links that patterns explain: those of lists, and others of templates whose number never varied."""
+        explained = set()
+        for pattern, keys in made.items():
+            if _is_counted(pattern):
+                explained |= keys
+                continue
+            for key in keys:
+                if key not in named and template_of(key) not in self._varied:
+                    explained.add(key)
+        return explained
+
+    def _score(self, *, unexplained: bool, explained: bool) -> None:
+        """Count a page as predicted or not; one that shows nothing new is neither."""
+        if unexplained:
             self._agreed = 0
             self._failed += 1
-        bare = self._read(left, numbered, ground, named, goes_on, shown, made)
-        counted = {key for pattern, keys in made.items() if _is_counted(pattern) for key in keys}
-        self._count([key for key in new if key not in counted | numbered | {own}])
-        self._choose(made, set(new) - {own})
-        self._bound()
-        self._conclude(bare)
+        elif explained:
+            self._agreed += 1
+            self._failed = 0
 
     def check(self, page_url: str, predicted: Sequence[str], seen: Sequence[str], *, plain: Sequence[str] = ()) -> bool:
         """Return whether a page that was rendered as a sample shows what was predicted. Otherwise the rules are
@@ -447,13 +474,13 @@ class ApiRules:
             rules.pages, rules.withdrawn = int(data["pages"]), int(data["withdrawn"])
             rules._agreed, rules._failed = int(data["agreed"]), int(data["failed"])
             rules._numbered = int(data["numbered"])
-            rules._cursors = {str(each) for each in data["cursors"]}
             rules._by_flag, rules._went_on, rules._ended, rules._zero = map(bool, data["flags"])
-            rules._pagers = {str(each) for each in data["pagers"]}
-            rules._forward = {str(each) for each in data["forward"]}
+            rules._cursors = set(map(str, data["cursors"]))
+            rules._pagers = set(map(str, data["pagers"]))
+            rules._forward = set(map(str, data["forward"]))
+            rules._varied = set(map(str, data["varied"]))
             rules._shown_to = {str(name): int(number) for name, number in data["shown_to"].items()}
             rules._counts = {str(template): int(n) for template, n in data["counts"].items()}
-            rules._varied = {str(each) for each in data["varied"]}
             for number, pages, missed, patterns in data["apis"][:_FAMILIES]:
                 family = _Family([_pattern_of_json(each) for each in patterns])
                 family.pages, family.missed = int(pages), int(missed)
@@ -471,32 +498,9 @@ class ApiRules:
         """Narrow the readings of each API, and return which one each answer is of."""
         ground = Ground(page_url, slots_of(page_url), {})
         distinct = {spelled(call.url): call for call in calls}
-        roots: dict[str, Call] = {}
-        behind: dict[str, str] = {}  # answers that came behind another: its key
-        for key, call in distinct.items():
-            before = next((root for root in distinct if root != key and self._is_behind(call, distinct[root])), None)
-            if before is not None and behind.get(before) != key:
-                behind[key] = before
-            else:
-                roots[key] = call
-            self._look(call, ground)
-        numbers: dict[str, int] = {}
-        for number, family in list(self._families.items()):
-            by_url: dict[str, list[Pattern]] = {}
-            for pattern in family.patterns:
-                for url in made_of(pattern, ground):
-                    if (key := spelled(url)) in roots:
-                        by_url.setdefault(key, []).append(pattern)
-            if by_url:
-                key, family.patterns = max(by_url.items(), key=lambda each: len(each[1]))
-                family.pages += 1
-                family.missed = 0
-                numbers.setdefault(key, number)
-                continue
-            family.pages = 0
-            family.missed += 1
-            if family.missed > 1:
-                self._forget(number)
+        behind = self._look_at_all(distinct, ground)
+        roots = [key for key in distinct if key not in behind]
+        numbers = self._narrow(ground, roots)
         for key in roots:
             if key not in numbers and len(self._families) < _FAMILIES:
                 text = relative(key, page_url)
@@ -513,6 +517,40 @@ class ApiRules:
                 given.append((numbers[root], call))
         self._by_flag = self._went_on and self._ended
         return given
+
+    def _look_at_all(self, distinct: Mapping[str, Call], ground: Ground) -> dict[str, str]:
+        """Remember what answers say of how lists go on. Return those that came behind another, with the key of that."""
+        behind: dict[str, str] = {}
+        for key, call in distinct.items():
+            before = next((root for root in distinct if root != key and self._is_behind(call, distinct[root])), None)
+            # Two answers that name each other are not both behind the other: the first one is.
+            if before is not None and behind.get(before) != key:
+                behind[key] = before
+            # After it was compared: what it says of its numbers counts for those that come later.
+            self._look(call, ground)
+        return behind
+
+    def _narrow(self, ground: Ground, roots: Collection[str]) -> dict[str, int]:
+        """Keep of each API the readings that ask for one of these URLs, and return which API each URL is of."""
+        numbers: dict[str, int] = {}
+        for number, family in list(self._families.items()):
+            by_url: dict[str, list[Pattern]] = {}
+            for pattern in family.patterns:
+                for url in made_of(pattern, ground):
+                    if (key := spelled(url)) in roots:
+                        by_url.setdefault(key, []).append(pattern)
+            if by_url:
+                key, family.patterns = max(by_url.items(), key=lambda each: len(each[1]))
+                family.pages += 1
+                family.missed = 0
+                numbers.setdefault(key, number)
+                continue
+            # One page may go without an API; two in a row, and it is not what the template asks for.
+            family.pages = 0
+            family.missed += 1
+            if family.missed > 1:
+                self._forget(number)
+        return numbers
 
     def _is_behind(self, call: Call, before: Call) -> bool:
         """Whether an answer came behind another, and remember how one goes on there."""
@@ -627,12 +665,12 @@ class ApiRules:
             if hole.family < 0 and hole.plus < 0
         )
 
-    def _shown(self, pattern: Pattern, ground: Ground, goes_on: bool, shown: set[str]) -> set[str] | None:
+    def _shown(self, pattern: Pattern, page: _Page) -> set[str] | None:
         """Return what a pattern makes on a page, ``None`` if the page does not show all of it."""
         urls = set()
-        for url in self._made(pattern, ground, goes_on):
+        for url in self._made(pattern, page.ground, page.goes_on):
             key = spelled(url)
-            if key not in shown:
+            if key not in page.shown:
                 return None
             urls.add(key)
         return urls
@@ -641,10 +679,8 @@ class ApiRules:
         self,
         links: Mapping[str, str],
         numbered: Collection[str],
-        ground: Ground,
+        page: _Page,
         named: Mapping[str, Sequence[Hole]],
-        goes_on: bool,
-        shown: set[str],
         made: dict[Pattern, set[str]],
     ) -> list[str]:
         """Add the readings of links that nothing explains, and return those that are made of nothing that is known.
@@ -653,7 +689,7 @@ class ApiRules:
         """
         if not links:
             return []
-        values = leaf_holes(ground.rows)
+        values = leaf_holes(page.ground.rows)
         left, bare, tried = dict(links), [], 0
         for read, key in enumerate(links):
             if left.pop(key, None) is None:
@@ -661,16 +697,12 @@ class ApiRules:
             if read >= _READ or tried >= _TRIED:
                 bare.append(links[key])
                 continue
-            text = relative(key, ground.url)
-            slots = slot_holes(ground.slots, text, is_call=False)
-            known = ChainMap({value: [*values.get(value, ()), *holes] for value, holes in slots.items()}, values)
-            whole = [Pattern(("", ""), (hole,), is_url=True) for hole in named.get(key, ())]
-            is_bare = True
-            for pattern in [*whole, *readings(text, known)]:
+            is_bare = key not in numbered
+            for pattern in _readings_of(key, page.ground, values, named):
                 if pattern in made or (key in numbered and not pattern.holes):
                     continue
                 tried += 1
-                found = self._shown(pattern, ground, goes_on, shown)
+                found = self._shown(pattern, page)
                 if found is None or key not in found:
                     continue
                 record = self._patterns[pattern] = _Record(self.pages)
@@ -680,7 +712,7 @@ class ApiRules:
                     is_bare = False
                     for each in found:
                         left.pop(each, None)
-            if is_bare and key not in numbered:
+            if is_bare:
                 bare.append(links[key])
         return bare
 
@@ -726,7 +758,7 @@ class ApiRules:
             pattern for pattern, record in self._patterns.items() if record.needed and record.pages >= 2
         )
 
-    def _numbers(self, calls: Sequence[Call], ground: Ground) -> range:
+    def _numbers(self, calls: Sequence[Call]) -> range:
         """Return the numbers of pages that answers speak of."""
         return range(0, max((last_number(call) for call in calls), default=-1) + 1)
 
@@ -745,24 +777,36 @@ class ApiRules:
     # -- helpers: state
 
     def _conclude(self, bare: Sequence[str]) -> None:
-        used = self._used()
-        needed = {number for alike in used for number in alike[0].families}
-        unknown = [number for number in needed if number not in self._families or self._families[number].pages < 2]
         if self.withdrawn >= _WITHDRAWN:
             return
+        used = self._used()
+        if any(_is_guess(alike) for alike in used):
+            least = _GUESSED
+        else:
+            least = 1
         if self._failed >= _FAILURES:
             self.reason = f"{_FAILURES} pages were not as expected"
         elif self._leads_on:
             self.reason = "the API behind them says that there is always one more"
         elif bare:
             self.reason = f"{len(bare)} links are made of nothing that is known, such as {bare[0]}"
-        elif not used or self._agreed < (_GUESSED if any(_is_guess(alike) for alike in used) else 1):
+        elif not used:
             self.reason = "too few pages agree"
-            self._agreed = self._agreed if used else 0
-        elif unknown:
+            self._agreed = 0
+        elif self._agreed < least:
+            self.reason = "too few pages agree"
+        elif self._has_unknown_call(used):
             self.reason = "what pages ask for does not follow from their URLs"
         else:
             self.reason = ""
+
+    def _has_unknown_call(self, used: Iterable[Sequence[Pattern]]) -> bool:
+        """Whether patterns need an API that held on fewer than two pages in a row."""
+        for alike in used:
+            for number in alike[0].families:
+                if number not in self._families or self._families[number].pages < 2:
+                    return True
+        return False
 
     def _withdraw(self, reason: str) -> None:
         self.withdrawn += 1
@@ -799,6 +843,42 @@ def _rows(given: Sequence[tuple[int, Call]]) -> dict[tuple[int, str], Rows]:
             if not left:
                 return rows
     return rows
+
+
+def _path_of(url: str) -> str:
+    """Return a URL in its compared spelling, without its query."""
+    return spelled(url).partition("?")[0]
+
+
+def _links_by_key(pattern: Pattern, urls: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return links with the pattern that made them, by their compared spelling."""
+    place = str(pattern)
+    return {spelled(url): (url, place) for url in urls}
+
+
+def _is_same(sets: Sequence[Mapping[str, object]]) -> bool:
+    """Whether all readings make the same links."""
+    return all(each.keys() == sets[0].keys() for each in sets)
+
+
+def _counted(made: Mapping[Pattern, set[str]]) -> set[str]:
+    """Return the links of patterns for which answers say how many there are."""
+    counted: set[str] = set()
+    for pattern, keys in made.items():
+        if _is_counted(pattern):
+            counted |= keys
+    return counted
+
+
+def _readings_of(
+    key: str, ground: Ground, values: dict[str, list[Hole]], named: Mapping[str, Sequence[Hole]]
+) -> list[Pattern]:
+    """Return the readings of a link: as a URL that an answer has, then as a text with holes."""
+    text = relative(key, ground.url)
+    slots = slot_holes(ground.slots, text, is_call=False)
+    known = ChainMap({value: [*values.get(value, ()), *holes] for value, holes in slots.items()}, values)
+    whole = [Pattern(("", ""), (hole,), is_url=True) for hole in named.get(key, ())]
+    return [*whole, *readings(text, known)]
 
 
 def _is_guess(alike: Sequence[Pattern]) -> bool:
@@ -847,17 +927,17 @@ def _pattern_of_json(data: Any) -> Pattern:
     texts, holes, is_url = data
     if not all(isinstance(text, str) for text in [*texts, *(hole[1] for hole in holes)]):
         raise ValueError("a pattern is made of texts")
-    found = Pattern(
-        tuple(str(text) for text in texts),
-        tuple(Hole(int(f), str(name), mode, int(times), int(plus)) for f, name, mode, times, plus in holes),
-        bool(is_url),
-    )
+    found = Pattern(tuple(map(str, texts)), tuple(map(_hole_of_json, holes)), bool(is_url))
     if len(found.texts) != len(found.holes) + 1 or len(found.holes) > 3:
         raise ValueError("a pattern has more or fewer holes than texts")
     if found.is_url and (len(found.holes) != 1 or found.holes[0].family < 0):
         raise ValueError("a pattern for a URL has one hole, for a value of an answer")
-    if any(
-        hole.mode not in ("whole", "raw", "lower") or max(hole.times, abs(hole.plus)) > 1 << 53 for hole in found.holes
-    ):
-        raise ValueError("a hole is filled in a way that is not known")
     return found
+
+
+def _hole_of_json(data: Any) -> Hole:
+    family, name, mode, times, plus = data
+    hole = Hole(int(family), str(name), mode, int(times), int(plus))
+    if hole.mode not in ("whole", "raw", "lower") or max(hole.times, abs(hole.plus)) > 1 << 53:
+        raise ValueError("a hole is filled in a way that is not known")
+    return hole

@@ -63,22 +63,26 @@ def slots_of(url: str) -> dict[str, str]:
     found: dict[str, str] = {}
     segments = parts.path.split("/")[1 : _PARTS + 1]
     for at, segment in enumerate(segments):
-        if not _varies(segment, 0 < at == len(segments) - 1):
-            continue
-        value = unquote(segment)
-        found[f"/{at}"] = value
-        stem = _EXTENSION.sub("", value)
-        if stem != value:
-            found[f"/{at}."] = stem
-        if not value.isdigit():
-            for number, digits in enumerate(_DIGITS.findall(value)[:4]):
-                if digits != stem:
-                    found[f"/{at}:{number}"] = digits
+        if _varies(segment, 0 < at == len(segments) - 1):
+            _add_slots(unquote(segment), f"/{at}", found)
     for piece in parts.query.split("&", _PARTS)[:_PARTS]:
         name, _, value = piece.partition("=")
         if value:
             found.setdefault(f"?{name}", unquote(value.replace("+", " ")))
     return found
+
+
+def _add_slots(value: str, name: str, found: dict[str, str]) -> None:
+    """Add a part of a path, the same without its extension, and the numbers in it."""
+    found[name] = value
+    stem = _EXTENSION.sub("", value)
+    if stem != value:
+        found[f"{name}."] = stem
+    if value.isdigit():
+        return
+    for number, digits in enumerate(_DIGITS.findall(value)[:4]):
+        if digits != stem:
+            found[f"{name}:{number}"] = digits
 
 
 def spelled(url: str) -> str:
