@@ -44,14 +44,17 @@ class FilesGoal:
         self.stored = stored
 
     def __call__(self, outcome: Outcome) -> float:
-        fetched = outcome.status is not None and 200 <= outcome.status < 300 and not outcome.error
-        if fetched and outcome.made:
+        if outcome.status is None or not 200 <= outcome.status < 300 or outcome.error:
+            return 0.0
+        if outcome.made:
             made = float(sum(self.makes(name) for name in outcome.made))
             return min(made, outcome.items) if self.stored else made
         url = outcome.pick.url if outcome.page is None else outcome.page.url
-        if not fetched or not self.finds(outcome.mime, url, outcome.page):
+        if not self.finds(outcome.mime, url, outcome.page):
             return 0.0
-        return float(outcome.items > 0) if self.stored and outcome.pick.method == "GET" else 1.0
+        if self.stored and outcome.pick.method == "GET":
+            return float(outcome.items > 0)
+        return 1.0
 
     def wants(self, mime: str, url: str) -> bool:
         """Whether a file of this MIME type, from this URL, is a target, as far as these two tell."""

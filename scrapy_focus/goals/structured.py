@@ -75,8 +75,9 @@ class StructuredDataGoal:
                 '"scrapy-focus[structured]" installs it'
             )
         self.given = tuple(types)
-        self.names = tuple(dict.fromkeys(_checked(name) for name in types))
-        self.syntaxes = tuple(syntax for syntax in SYNTAXES if syntax in [_syntax(each) for each in syntaxes])
+        self.names = tuple(dict.fromkeys(map(_checked, types)))
+        wanted = set(map(_syntax, syntaxes))
+        self.syntaxes = tuple(syntax for syntax in SYNTAXES if syntax in wanted)
         self.least = least
         self._wanted = frozenset(self.names)
         self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page

@@ -42,7 +42,7 @@ def text_of(value: object) -> str:
 def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Say what two descriptions differ in, ``""`` if in nothing."""
     names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
-    if "spider" not in now or "spider" not in then:  # who opens it by hand, to look into it, has none
-        names = [name for name in names if name != "spider"]
+    if "spider" in names and ("spider" not in now or "spider" not in then):
+        names.remove("spider")  # who opens it by hand, to look into it, has none
     names = [name for name in names if name in _FIRST] or names  # the others follow from these
     return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

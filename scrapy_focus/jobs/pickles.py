@@ -16,10 +16,9 @@ import ast
 import io
 import math
 import pickle
-import sys
 from enum import Enum
 from importlib import import_module
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -153,12 +152,13 @@ class Classes:
             return _MAKERS[name]
         if module == "numpy" and _is_number(found := getattr(np, name, None)):
             return found
-        if any(_is_within(f"{module}.{name}", path) for path in self._paths):
+        if _is_within_any(f"{module}.{name}", self._paths):
             found = _resolve(module, name)
+            # A module may have imported it from elsewhere: what counts is where it is at home.
             home = getattr(found, "__module__", None) or module
-            if not isinstance(found, type(sys)) and any(_is_within(f"{home}.{name}", path) for path in self._paths):
+            if not isinstance(found, ModuleType) and _is_within_any(f"{home}.{name}", self._paths):
                 return found
-        elif any(_is_within(module, package) for package in (*_OURS, *self._packages)) or _is_within(module, "sklearn"):
+        elif _is_within_any(module, (*_OURS, *self._packages, "sklearn")):
             found = _resolve(module, name)
             if isinstance(found, type) and found.__module__ == module and _is_ours_or_estimator(found):
                 return found
@@ -167,6 +167,10 @@ class Classes:
 
 def _is_within(path: str, package: str) -> bool:
     return path == package or path.startswith(f"{package}.")
+
+
+def _is_within_any(name: str, paths: Collection[str]) -> bool:
+    return any(_is_within(name, path) for path in paths)
 
 
 def _is_number(found: Any) -> bool:
@@ -222,12 +226,10 @@ class _Pickler(pickle.Pickler):
             return _dtype, (obj.str,)
         if isinstance(obj, Enum):  # some versions of Python would name getattr, which leads anywhere
             return type(obj), (obj.value,)
-        if (
-            isinstance(obj, (type, FunctionType, BuiltinFunctionType))
-            and "<" not in obj.__qualname__
-            and obj is not _given
-        ):
-            self._classes.find(str(obj.__module__), obj.__qualname__)
+        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+            is_named = "<" not in obj.__qualname__  # others, such as lambdas, pickle refuses itself
+            if is_named and obj is not _given:
+                self._classes.find(str(obj.__module__), obj.__qualname__)
         return NotImplemented
 
 

@@ -107,14 +107,20 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, (int, float)):
-        return int(value) if isinstance(value, int) else float(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
+    return _plain_container(value)
+
+
+def _plain_container(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_plain(name): _plain(each) for name, each in value.items()}
     if isinstance(value, Set):
-        return {_plain(each) for each in value}
+        return set(map(_plain, value))
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     if isinstance(value, Sequence):

@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 OUTCOME = "outcome"  # the kind of event after which a checkpoint comes nearer
 
 
+_KIND_OF_PLAIN: dict[type[Event], str] = {  # events all fields of which are plain values
+    Closed: "close",
+    Picked: "pick",
+    Sent: "sent",
+    Released: "release",
+    GaveUp: "give_up",
+    Woke: "wake",
+    Paced: "pace",
+    Leased: "lease",
+    Granted: "grant",
+}
+
+
 class OutcomeRecord(NamedTuple):
     """An outcome without its page and pick."""
 
@@ -115,32 +128,15 @@ def record_of(event: Event) -> Record:
         case Added():
             source = None if event.source is None else tuple(OutcomeRecord.of(event.source))
             return "add", [plain_link(link) for link in event.links], source, event.at
-        case Closed():
-            return "close", *event
-        case Picked():
-            return "pick", *event
-        case Sent():
-            return "sent", *event
-        case Released():
-            return "release", *event
         case Recovered():
             return "recovered", list(event.keys)
         case Concluded():
             links = [plain_link(link) for link in event.links]
             record = tuple(OutcomeRecord.of(event.outcome))
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
-        case GaveUp():
-            return "give_up", *event
-        case Woke():
-            return "wake", *event
         case Heard():
             return "heard", [tuple(signal) for signal in event.signals], event.at
-        case Paced():
-            return "pace", *event
-        case Leased():
-            return "lease", *event
-        case Granted():
-            return "grant", *event
+    return _KIND_OF_PLAIN[type(event)], *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -157,35 +153,21 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             links, source, at = values
             outcome = None if source is None else OutcomeRecord(*source).outcome(flying)
             return Added([link_of(link) for link in links], outcome, at)
-        case "close":
-            return Closed(*values)
-        case "pick":
-            return Picked(*values)
-        case "sent":
-            return Sent(*values)
         case "release":
             (pick_id,) = values
             if pick_id not in flying:
                 raise StorageError(f"the journal tells of pick {pick_id}, which never began; see scrapy focus-check")
             return Released(pick_id)
-        case "recovered":
-            return Recovered(*values)
         case "outcome":
             outcome_record, links, known, used, counts = values
             outcome = OutcomeRecord(*outcome_record).outcome(flying)
             return Concluded(outcome, [link_of(link) for link in links], known, used, counts)
-        case "give_up":
-            return GaveUp(*values)
-        case "wake":
-            return Woke(*values)
         case "heard":
             signals, at = values
             return Heard([Signal(*signal) for signal in signals], at)
-        case "pace":
-            return Paced(*values)
-        case "lease":
-            return Leased(*values)
-        case "grant":
-            return Granted(*values)
-        case _:
-            raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")
+        case "recovered":
+            return Recovered(*values)
+    for event, plain_kind in _KIND_OF_PLAIN.items():
+        if plain_kind == kind:
+            return event(*values)
+    raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -80,10 +80,13 @@ class Keywords:
                 self._letters[keyword] = i
             else:
                 self._single[keyword] = i
-        lengths = sorted({len(word) for word in self._single}, reverse=True)
-        self._prefixes = [length for length in lengths if length >= _PREFIX]
-        self._lasts = [length for length in lengths if length >= _LAST]
+        self._prefixes = self._lengths(_PREFIX)
+        self._lasts = self._lengths(_LAST)
         self._known: dict[str, tuple[int, ...]] = {}
+
+    def _lengths(self, least: int) -> list[int]:
+        """Return the lengths of single words from ``least`` on, the longest first."""
+        return sorted({len(word) for word in self._single if len(word) >= least}, reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self.listed)
@@ -150,13 +153,22 @@ class Keywords:
             if word[:length] in self._single:
                 yield self._single[word[:length]]
                 break
+        last = self._last_part(word)
+        if last:
+            yield self._single[last]
+
+    def _last_part(self, word: str) -> str:
+        """Return the longest keyword with which a compound ends, but for its ending; ``""`` for none."""
         for length in self._lasts:
             for ending in _ENDINGS:
                 first = len(word) - length - len(ending)
-                last = word[first : first + length] if first >= _FIRST and word.endswith(ending) else ""
+                if first < _FIRST or not word.endswith(ending):
+                    continue
+                last = word[first : first + length]
+                # What stands before it is a word only with a vowel.
                 if last in self._single and not _CONSONANTS.issuperset(word[:first]):
-                    yield self._single[last]
-                    return
+                    return last
+        return ""
 
 
 def _plain(keyword: str) -> str:

@@ -18,7 +18,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -99,7 +99,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     """
     first = list(dict.fromkeys(filter(None, map(_plain, keywords))))
     singles = [keyword for keyword in first if " " not in keyword]
-    known = [keyword for keyword in singles if entry_of(keyword, vectors)]
+    known = _with_vector(singles, vectors)
     if len(known) < 2:
         raise ConfigError(
             f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
@@ -110,17 +110,27 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     pairs = len(known) * (len(known) - 1)
     threshold = float((cosines.sum() - np.trace(cosines)) / pairs)
     others = sorted(set(words) - set(first))
-    judged = [word for word in others if entry_of(word, vectors)]
-    found = _judge(judged, known, units, vectors) if judged else []
-    return Expansion(
+    judged = _with_vector(others, vectors)
+    expansion = Expansion(
         keywords=first,
-        added=[each for each in found if each.score > threshold],
-        rejected=[each for each in found if each.score <= threshold],
+        added=[],
+        rejected=[],
         threshold=threshold,
         without_vector=[keyword for keyword in singles if keyword not in known],
         phrases=[keyword for keyword in first if " " in keyword],
         unknown=len(others) - len(judged),
     )
+    if judged:
+        for each in _judge(judged, known, units, vectors):
+            if each.score > threshold:
+                expansion.added.append(each)
+            else:
+                expansion.rejected.append(each)
+    return expansion
+
+
+def _with_vector(words: Iterable[str], vectors: Vectors) -> list[str]:
+    return [word for word in words if entry_of(word, vectors)]
 
 
 class Telling(NamedTuple):
@@ -148,17 +158,29 @@ def telling(keywords: Sequence[str], pages: Sequence[str], others: Sequence[str]
     """
     on, off = _on_pages(pages), _on_pages(others)
     known = [each for each in map(_plain, keywords) if on[each]]
-    if not others:
+    if others:
+        common = _common_beside(on, off, known, (len(pages), len(others)))
+    else:
         most = max([len(pages) / 2, *(on[each] for each in known)])
         common = [word for word, n in on.items() if not 2 <= n <= most]
-    else:
-        times = {word: _share(n, len(pages)) / _share(off[word], len(others)) for word, n in on.items()}
-        theirs = [math.log(times[each]) for each in known]
-        least = max(_TIMES, math.exp(sum(theirs) / len(theirs) / 2)) if theirs else _TIMES
-        sizes = len(pages), len(others)
-        common = [w for w, n in times.items() if n < least or _surprise((on[w], off[w]), sizes) < _CHANCE]
     common.sort(key=lambda word: (-on[word], word))
     return Telling(sorted(on.keys() - {*common}), common)
+
+
+def _common_beside(
+    on: Mapping[str, int], off: Mapping[str, int], known: Sequence[str], sizes: tuple[int, int]
+) -> list[str]:
+    """Return the words that are about as frequent on other pages; ``sizes`` are the numbers of pages and of others."""
+    times = {word: _share(n, sizes[0]) / _share(off[word], sizes[1]) for word, n in on.items()}
+    least = _TIMES
+    if known:
+        mean = sum(math.log(times[each]) for each in known) / len(known)
+        least = max(_TIMES, math.exp(mean / 2))  # half of a logarithm: the square root
+    common = []
+    for word, n in times.items():
+        if n < least or _surprise((on[word], off[word]), sizes) < _CHANCE:
+            common.append(word)
+    return common
 
 
 def _on_pages(texts: Sequence[str]) -> Counter[str]:

@@ -50,11 +50,7 @@ def weights_nearby(weights: Mapping[str, float], vectors: Vectors) -> dict[str, 
     {'steel': 0.0, 'grape': 2.0}
     """
     known = [word for word in weights if entry_of(word, vectors)]
-    entries: dict[str, str] = {}
-    for entry in list(vectors.key_to_index)[:_MOST]:
-        words = words_of(entry.rpartition("_")[0] if entry.rpartition("_")[2].isupper() else entry)
-        if len(words) == 1 and words[0] not in weights:
-            entries.setdefault(words[0], entry)
+    entries = _entries_without_weight(weights, vectors)
     if len(known) < _NEAREST or not entries:
         return {}
     near = units_of([entry_of(word, vectors) for word in known], vectors)
@@ -67,3 +63,17 @@ def weights_nearby(weights: Mapping[str, float], vectors: Vectors) -> dict[str, 
         shares = np.maximum(np.take_along_axis(cosines, nearest, axis=1), 0) ** 2
         found += ((shares * values[nearest]).sum(axis=1) / np.maximum(shares.sum(axis=1), 1e-9)).tolist()
     return dict(zip(entries, found, strict=True))
+
+
+def _entries_without_weight(weights: Mapping[str, float], vectors: Vectors) -> dict[str, str]:
+    """Return the words with a vector that have no weight, with the first of their names among the vectors."""
+    entries: dict[str, str] = {}
+    for entry in list(vectors.key_to_index)[:_MOST]:
+        text = entry
+        stem, _, tag = entry.rpartition("_")
+        if tag.isupper():
+            text = stem  # some vectors have a part of speech behind each word, as in wine_NOUN
+        words = words_of(text)
+        if len(words) == 1 and words[0] not in weights:
+            entries.setdefault(words[0], entry)
+    return entries

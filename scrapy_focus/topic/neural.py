@@ -121,11 +121,7 @@ class NeuralRelevance:
             )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            if vectors is None:
-                table = torch.randn(len(self._words) + 1, self.width) * 0.1
-            else:
-                rows = [vectors[entry_of(word, vectors)] for word in self._words]
-                table = torch.tensor(np.array([np.zeros_like(rows[0]), *rows]))
+            table = self._first_table(vectors)
             net = self._net(int(table.shape[1]), len(table))
             net["words"].weight.data.copy_(table)
             net["words"].weight.requires_grad_(vectors is None)
@@ -137,6 +133,14 @@ class NeuralRelevance:
             for name, value in net.state_dict().items()
         }
         return self
+
+    def _first_table(self, vectors: Vectors | None) -> Any:
+        """Return a vector for each word before learning, behind one for no word, shape (n_words + 1, width)."""
+        torch = _torch()
+        if vectors is None:
+            return torch.randn(len(self._words) + 1, self.width) * 0.1
+        rows = [vectors[entry_of(word, vectors)] for word in self._words]
+        return torch.tensor(np.array([np.zeros_like(rows[0]), *rows]))
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability that each text is on the topic, shape (len(texts),)."""

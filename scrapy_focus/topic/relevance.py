@@ -237,12 +237,20 @@ class LinearRelevance:
         model._weights = arrays["weights"].astype(np.float32, casting="equiv")
         model._bias, model._few, model.prior = (float(header[name]) for name in ("bias", "few", "prior"))
         model.telling = {name: [str(word) for word in header["telling"][name]] for name in model.telling}
-        shapes = {array.shape for array in model._arrays().values()}
-        finite = all(np.isfinite(array).all() for array in (model._idf, model._weights, model._bias, model._few))
-        rising = model._numbers.ndim == 1 and bool((np.diff(model._numbers.astype(np.int64)) > 0).all())
-        if len(shapes) != 1 or not (finite and rising and 0 < model.prior < 1 and model._few >= 0):
+        if not model._fits():
             raise ValueError("its numbers do not fit together")
         return model
+
+    def _fits(self) -> bool:
+        """Whether arrays are of one size, the numbers of words rise, and all values are such as learning gives."""
+        if len({array.shape for array in self._arrays().values()}) != 1:
+            return False
+        if self._numbers.ndim != 1 or (np.diff(self._numbers.astype(np.int64)) <= 0).any():
+            return False
+        for array in (self._idf, self._weights, self._bias, self._few):
+            if not np.isfinite(array).all():
+                return False
+        return 0 < self.prior < 1 and self._few >= 0
 
     def _scalars(self) -> dict[str, float]:
         return {"bias": self._bias, "few": self._few, "prior": self.prior}

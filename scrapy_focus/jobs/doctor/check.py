@@ -148,9 +148,13 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
     yield from _policy(notes)
     checkup.has_policy = "policy" in notes
     checkup.tail = read_tail(folder, int(notes["journal"]), flying)
-    if checkup.tail.why:
-        yield Finding(what=checkup.tail.why + lost_of(checkup.tail), cure=Cure.CUT_JOURNAL)
-    if older := checkup.tail.older:
+    yield from _journals(checkup.tail)
+
+
+def _journals(tail: Tail) -> Iterator[Finding]:
+    if tail.why:
+        yield Finding(what=tail.why + lost_of(tail), cure=Cure.CUT_JOURNAL)
+    if older := tail.older:
         what = f"{journal_names(older)} {'is' if len(older) == 1 else 'are'} needed no more"
         yield Finding(what=what, cure=Cure.CUT_JOURNAL, harmless=True)
 

@@ -52,20 +52,36 @@ def folder_of(jobdir: Path) -> Path:
             f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
             "read; use another JOBDIR"
         )
+    _check_frontier(folder)
+    _check_kinds(folder)
+    return folder
+
+
+def _check_frontier(folder: Path) -> None:
+    """Raise an error if the frontier is missing or empty."""
     path = folder / FRONTIER
-    if not path.exists() or not path.stat().st_size:
-        what = "missing" if not path.exists() else "empty"
-        if journals_in(folder) or what == "empty":
-            raise StorageError(
-                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
-                "anew with another JOBDIR"
-            )
-        raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
+    if not path.exists():
+        what = "missing"
+    elif not path.stat().st_size:
+        what = "empty"
+    else:
+        return
+    # A crawl writes journals from its first checkpoint on, so that there was a frontier where there are some.
+    if journals_in(folder) or what == "empty":
+        raise StorageError(
+            f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
+            "anew with another JOBDIR"
+        )
+    raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
+
+
+def _check_kinds(folder: Path) -> None:
+    """Raise an error if there is something else than files and folders: a link would be written through."""
     for each in folder.iterdir():
         with suppress(FileNotFoundError):  # a crawl that runs removes journals
-            if not (stat.S_ISREG(mode := each.lstat().st_mode) or stat.S_ISDIR(mode)):
+            mode = each.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise ResumeError(f"{each} is no file, or leads elsewhere: put the file in its place, or remove it")
-    return folder
 
 
 @contextmanager

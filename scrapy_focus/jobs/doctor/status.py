@@ -69,11 +69,10 @@ def read_status(jobdir: Path) -> dict[str, Any]:
     links["found_since"] = tail.found
     links["picked_since"] = tail.events["pick"]
     damage = "" if user else tail.why
-    killed = bool(tail.events) or bool(tail.flying) or bool(tail.lost_bytes)
     return {
         "jobdir": str(jobdir),
         "folder": str(folder),
-        "state": "in use" if user else "damaged" if damage else "killed" if killed else "stopped",
+        "state": _state(user, tail),
         "process": int(user) if user.isdecimal() else None,
         "damage": damage,
         **said,
@@ -82,6 +81,16 @@ def read_status(jobdir: Path) -> dict[str, Any]:
         "events": dict(sorted(tail.events.items())),
         "files": {name: found.st_size for name, found in _files(folder).items()},
     }
+
+
+def _state(user: str, tail: Tail) -> str:
+    if user:
+        return "in use"
+    if tail.why:
+        return "damaged"
+    if tail.events or tail.flying or tail.lost_bytes:
+        return "killed"  # a crawl that stops writes a checkpoint, after which nothing comes
+    return "stopped"
 
 
 def _read(folder: Path, *, busy: bool) -> tuple[dict[str, Any], dict[str, bytes], Tail]:
@@ -148,9 +157,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     described = {str(name): str(text) for name, text in dict(crawl["description"] or {}).items()}
     spider = described.pop("spider", "")
     mission = {name: described.pop(name) for name in [*described] if name.startswith(_MISSION)}
-    used = {name: kind({**crawl["used"], **tail.used}[name]) for name, kind in _LIMITS.items()}
-    limits = {name: None if (limit := (crawl.get("limits") or {}).get(name)) is None else kind(limit)
-              for name, kind in _LIMITS.items()}  # fmt: skip
+    used, limits, left = _budget(crawl, tail)
     counts = {str(name): int(n) for name, n in {**crawl["counts"], **tail.counts}.items()}
     return {
         "spider": spider,
@@ -163,12 +170,30 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "rate": str(crawl.get("rate") or "")[:_LONGEST],
         "said": [str(each)[:_LONGEST_SAID] for each in crawl.get("said") or ()],
         "alarm": str(crawl.get("alarm") or "")[:_LONGEST_SAID],
-        "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
+        "left": left,
         "outcomes": counts.get("outcomes", 0),
         "rewards": float(crawl["rewards"]) + float(tail.rewards),
-        "counts": {name: counts[name] for name in sorted(counts)},
+        "counts": dict(sorted(counts.items())),
         "versions": _versions(crawl),
     }
+
+
+def _budget(
+    crawl: dict[str, Any], tail: Tail
+) -> tuple[dict[str, float], dict[str, float | None], dict[str, float | None]]:
+    """Return what was used of each budget, its limit (``None``: there is none), and what is left of it."""
+    given = crawl.get("limits") or {}
+    so_far = {**crawl["used"], **tail.used}
+    used: dict[str, float] = {}
+    limits: dict[str, float | None] = {}
+    left: dict[str, float | None] = {}
+    for name, kind in _LIMITS.items():
+        used[name] = kind(so_far[name])
+        limits[name] = left[name] = None
+        if given.get(name) is not None:
+            limit = limits[name] = kind(given[name])
+            left[name] = max(0, limit - used[name])
+    return used, limits, left
 
 
 def _best_arms(crawl: dict[str, Any]) -> dict[str, Any]:
