@@ -175,10 +175,14 @@ class Ledger(ABC):
 
     def states(self, keys: Sequence[int]) -> list[State]:
         slots = self._known.get_many(keys, NEW)
-        return [
-            _WAITING if slot >= 0 else self._unknown(key) if slot == NEW else _STATES.get(slot, _WAITING)
-            for key, slot in zip(keys, slots, strict=True)
-        ]
+        return [self._state(key, slot) for key, slot in zip(keys, slots, strict=True)]
+
+    def _state(self, key: int, slot: int) -> State:
+        if slot >= 0:
+            return _WAITING
+        if slot == NEW:
+            return self._unknown(key)
+        return _STATES.get(slot, _WAITING)
 
     def take(self, key: int, *, pick_id: int | None = None) -> Pick | None:
         slot = self._known.get(key, NEW)
@@ -228,12 +232,16 @@ class Ledger(ABC):
         due = self.next_due
         require(due is None or due > self._woke, f"a link sleeps until {due}, and all woke until {self._woke}")
         require(len(waiting) == len(self), f"{len(waiting)} links wait by their states, {len(self)} by the order")
+        self._check_records(waiting)
+        require(len({slot for _, slot in waiting}) == len(waiting), "two links wait in one slot")
+
+    def _check_records(self, waiting: list[tuple[int, int]]) -> None:
+        """Raise FrontierError if the record of a link, given by key and slot, is that of another."""
         slots = iter(waiting)
         while part := list(islice(slots, READ_AT_ONCE)):
             records = self._records.read([self._order.record[slot] for _, slot in part])
             for (key, _), record in zip(part, records, strict=True):
                 require(record.key == key, f"link {record.url} waits elsewhere than it says")
-        require(len({slot for _, slot in waiting}) == len(waiting), "two links wait in one slot")
 
     def close(self) -> None:
         self._records.close()

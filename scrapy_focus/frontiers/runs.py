@@ -185,9 +185,13 @@ def save_runs(queues: Sequence[Runs], saved: Saved) -> None:
     saved.put_ints("next", (each.numbers for each in queues))
     saved.put_ints("purged", (each.purged for each in queues))
     saved.put_ints("stale", (each.stale for each in queues))
-    saved.put_ints("numbers", (number for heap in heaps for _, _, number, _ in heap))
-    saved.put_ints("lengths", (len(run) for heap in heaps for _, _, _, run in heap))
-    saved.put("entries", "i", *(part for each in queues for part in (each.hot, *(run for _, _, _, run in each.heap))))
+    saved.put_ints("numbers", (number for _, _, number, _ in chain.from_iterable(heaps)))
+    saved.put_ints("lengths", (len(run) for _, _, _, run in chain.from_iterable(heaps)))
+    entries = []
+    for each in queues:
+        entries.append(each.hot)
+        entries += [run for _, _, _, run in each.heap]
+    saved.put("entries", "i", *entries)
 
 
 def restored_runs(saved: Saved, rank: array[float], age: array[int]) -> list[Runs]:

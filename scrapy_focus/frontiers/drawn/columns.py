@@ -247,11 +247,7 @@ class Columns:
 
         Linear in the links of the arm, some five nanoseconds each.
         """
-        if not (0 <= arm < new_arm and 0 <= column < self.width and 0 <= above < 256):
-            raise FrontierError(
-                f"arm {arm} cannot be divided into itself and {new_arm} where column {column} is above {above}: a "
-                f"new arm has a larger number, and there are {self.width} columns of values from 0 to 255"
-            )
+        self._check_division(arm, column, above, new_arm)
         if (column, above, new_arm) in self.divisions.get(arm, ()):
             return
         if new_arm in self.divisions:
@@ -277,6 +273,13 @@ class Columns:
         self._flat = self._pairs = None
         self._scarce.pop(arm, None)
         self._scarce.pop(new_arm, None)
+
+    def _check_division(self, arm: int, column: int, above: int, new_arm: int) -> None:
+        if not (0 <= arm < new_arm and 0 <= column < self.width and 0 <= above < 256):
+            raise FrontierError(
+                f"arm {arm} cannot be divided into itself and {new_arm} where column {column} is above {above}: a "
+                f"new arm has a larger number, and there are {self.width} columns of values from 0 to 255"
+            )
 
     def grow(self, n_arms: int) -> None:
         """Have at least so many arms."""

@@ -79,13 +79,19 @@ class DrawnFrontier(Ledger):
             if len(seen):
                 seen.discard_many([link.key for link in came.links])
         if new:
-            hosts = pool.numbers([link.host for link in came.links])
-            numbers = self._records.store_many(came.links, hosts, origin, came.arms, came.vectors, came.methods)
-            youngest = self._records.youngest
-            pool.insert(numbers, range(youngest - len(new) + 1, youngest + 1), hosts, came.arms, came.vectors)
+            self._insert(came, origin)
         for at in moved:
             self._move(slots[at], _Place(given.arms[at], given.vectors[at], given.methods[at], 0.0))
         return True
+
+    def _insert(self, came: _Together, origin: int) -> None:
+        """Store links that are new, and let them wait."""
+        pool = self._pool
+        hosts = pool.numbers([link.host for link in came.links])
+        numbers = self._records.store_many(came.links, hosts, origin, came.arms, came.vectors, came.methods)
+        youngest = self._records.youngest
+        ages = range(youngest - len(came.links) + 1, youngest + 1)
+        pool.insert(numbers, ages, hosts, came.arms, came.vectors)
 
     def _push_each(self, links: Sequence[Link], places: Sequence[_Place | None], origin: int) -> None:
         pool, records, known, fetched = self._pool, self._records, self._known, self._fetched
@@ -248,6 +254,13 @@ class _Place(NamedTuple):
     after: float
 
 
+def _are_plain(arms: Sequence[Any], ranks: Sequence[Any]) -> bool:
+    """Whether arms and ranks are numbers of Python's own types, and such as may be."""
+    if {*map(type, arms)} != {int} or {*map(type, ranks)} != {float}:
+        return False
+    return min(arms) >= 0 and not any(map(isnan, ranks))
+
+
 class _Together(NamedTuple):
     """Links that come once each, all with a vector and none for later; and where they are to wait."""
 
@@ -268,9 +281,9 @@ class _Together(NamedTuple):
         if not given:
             return None
         arms, ranks, memos, methods, afters = zip(*given, strict=True)
-        if {*map(type, arms)} != {int} or {*map(type, ranks)} != {float} or min(arms) < 0 or any(map(isnan, ranks)):
+        if not _are_plain(arms, ranks) or any(afters) or type(None) in map(type, memos):
             return None
-        if any(afters) or type(None) in map(type, memos) or len({link.key for link in links}) < len(links):
+        if len({link.key for link in links}) < len(links):
             return None
         vectors = _bytes_of(memos, pool.width)
         return cls(links, pool.route([*arms], vectors), _pieces(vectors), [*methods])

@@ -276,15 +276,19 @@ class Queue:
         self.pairs.check(len(self._arms))
         found = [slot for pair in range(len(self._queues)) for slot in self._check_pair(pair)]
         require(sorted(found) == waiting, "a link stands in no queue, or in two")
+        for arm, pairs in enumerate(self._pairs_by_arm()):
+            self._check_arm(arm, pairs)
+        unused = {slot for slot, flags in enumerate(self._flags) if not flags and self.pair[slot] < 0}
+        free = set(self._free)
+        require(unused == free and len(unused) == len(self._free), "the free slots are not those that are")
+
+    def _pairs_by_arm(self) -> list[list[int]]:
+        """Return the pairs of each arm in which links wait."""
         pairs: list[list[int]] = [[] for _ in self._arms]
         for pair, arm in enumerate(self.pairs.arm):
             if self._pair_head[pair] >= 0:
                 pairs[arm].append(pair)
-        for arm, its_pairs in enumerate(pairs):
-            self._check_arm(arm, its_pairs)
-        unused = {slot for slot, flags in enumerate(self._flags) if not flags and self.pair[slot] < 0}
-        free = set(self._free)
-        require(unused == free and len(unused) == len(self._free), "the free slots are not those that are")
+        return pairs
 
     def _check_pair(self, pair: int) -> list[int]:
         slots, count, head = list(self._slots(pair)), self.pairs.count[pair], self._pair_head[pair]

@@ -174,8 +174,14 @@ def verify(path: Path) -> None:
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return  # the file may lag behind its log
+    _check_size(path, header)
+
+
+def _check_size(path: Path, header: bytes) -> None:
+    """Raise an error if a file has fewer pages than its header says, where SQLite says that this number is right."""
     size = _number(header, 16, 2)
-    size = 1 << 16 if size == 1 else size
+    if size == 1:
+        size = 1 << 16  # which two bytes cannot say
     pages = _number(header, 28, 4)
     if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
         raise StorageError(
