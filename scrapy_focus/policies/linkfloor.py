@@ -92,8 +92,15 @@ class LinkFloor(Informed):
         paths.know(keys)
         first = len(self._seen)
         self._seen += keys
-        arms = [TARGETS if paths.is_target(key) else PAGES if paths.leads_on(key) else -1 for key in keys]
-        return [Placement(arm, -float(first + i)) if arm >= 0 else None for i, arm in enumerate(arms)]
+        placements: list[Placement | None] = []
+        for rank, key in enumerate(keys, first):
+            if paths.is_target(key):
+                placements.append(Placement(TARGETS, -float(rank)))
+            elif paths.leads_on(key):
+                placements.append(Placement(PAGES, -float(rank)))
+            else:
+                placements.append(None)
+        return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
         paths = self._plan()

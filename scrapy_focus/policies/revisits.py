@@ -195,7 +195,7 @@ class Revisits(Policy):
 
     def select(self, busy: Collection[str]) -> Pick | None:
         waiting = self.frontier.awake(busy)
-        due = {arm: min(_DRAWN, n) for arm in self.known_arms if arm < len(waiting) and (n := int(waiting[arm]))}
+        due = self._due(waiting)
         if not due:
             self._last = None
             return self._count(self.new.select(busy), is_first=True)
@@ -219,6 +219,14 @@ class Revisits(Policy):
         self._last = None if pick is None else _Choice(pick.id, gain, new)
         self.typical += (gain - self.typical) / _SHARES
         return pick
+
+    def _due(self, waiting: NDArray[np.int64]) -> dict[int, int]:
+        """Return how many known pages are drawn from each arm in which some are due."""
+        due = {}
+        for arm in self.known_arms:
+            if arm < len(waiting) and waiting[arm]:
+                due[arm] = min(_DRAWN, int(waiting[arm]))
+        return due
 
     def hear(self, signals: Sequence[Signal]) -> None:
         for signal in signals:

@@ -34,7 +34,8 @@ _NOTHING = [NOTHING] * _ANCHOR_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\|")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz0"
-_PARTS = bytes(byte if byte in _LETTERS else ord("|") if byte == ord("\n") else ord(" ") for byte in range(256))
+_OTHERS = bytes(byte for byte in range(256) if byte not in _LETTERS and byte != ord("\n"))
+_PARTS = bytes.maketrans(_OTHERS + b"\n", b" " * len(_OTHERS) + b"|")  # letters stay, a bar ends each path
 _DIGITS = str.maketrans("123456789", "000000000")
 _FOLDERS = 3  # of a path that belong to its template
 _LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read

@@ -49,10 +49,7 @@ class Places:
         """Return what the tag paths of one page are without such ids, by what they are with them."""
         distinct = dict.fromkeys(paths)
         self._pages += 1
-        ids = {
-            found[2]: None for path in distinct if "#" in path for found in _ID.finditer(path) if "." not in found[1]
-        }
-        for each in ids:
+        for each in _ids_in(distinct):
             known = each in self._counts or (len(self._counts) < _MOST and len(each) <= _LONGEST)
             if known and not _DIGIT.search(each):
                 self._counts[each] += 1
@@ -61,3 +58,14 @@ class Places:
     def _kept(self, found: re.Match[str]) -> str:
         often = self._counts.get(found[2], 0) >= max(_LEAST, _SHARE * self._pages)
         return found[0] if often and "." not in found[1] else found[1]
+
+
+def _ids_in(paths: Iterable[str]) -> dict[str, None]:
+    """Return the ids in tag paths, each once, in their order."""
+    ids: dict[str, None] = {}
+    for path in paths:
+        if "#" in path:
+            for found in _ID.finditer(path):
+                if "." not in found[1]:
+                    ids[found[2]] = None
+    return ids

@@ -268,18 +268,22 @@ class BranchingBandit(Policy):
                 arm = found[place] = self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback)
             arms.append(arm)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
-        counts = Counter(arms)
-        if source is None:
-            self.arms.reveal(counts)
-            self._given.update(arm for link, arm in zip(links, arms, strict=True) if not link.tag_path)
-        else:
-            self._revealed.setdefault(source.pick.id, Counter()).update(counts)
-            if len(self._revealed) > _MOST_PLACED:
-                del self._revealed[next(iter(self._revealed))]
+        self._note_revealed(links, arms, source)
         places = [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
         for at in rendered:
             places[at] = places[at]._replace(method="RENDER")
         return places
+
+    def _note_revealed(self, links: Sequence[Link], arms: Sequence[int], source: Outcome | None) -> None:
+        """Count the links of each arm, for the page that revealed them until its outcome is learned from."""
+        counts = Counter(arms)
+        if source is None:
+            self.arms.reveal(counts)
+            self._given.update(arm for link, arm in zip(links, arms, strict=True) if not link.tag_path)
+            return
+        self._revealed.setdefault(source.pick.id, Counter()).update(counts)
+        if len(self._revealed) > _MOST_PLACED:
+            del self._revealed[next(iter(self._revealed))]
 
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = self._awake(busy)
@@ -593,12 +597,7 @@ class BranchingBandit(Policy):
         if not self._rendered:
             return
         pick = outcome.pick
-        found_by = self._template_of.get(pick.origin)
-        if found_by is not None and self.templates.came(found_by) and self._n_finds:
-            is_idle = not self.arms.lead_to_hits(self._hardly_pulled())[pick.origin]
-            self.templates.judge(found_by, is_idle=is_idle)
-            if is_idle:
-                self._leave_closed()
+        self._judge_revealer(pick.origin)
         template = self._template_rendered(pick)
         if not template:
             return
@@ -611,6 +610,16 @@ class BranchingBandit(Policy):
         gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown
         self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown, from_api=outcome.from_api)
         if not gained:
+            self._leave_closed()
+
+    def _judge_revealer(self, arm: int) -> None:
+        """A page came that a rendering may have revealed: judge its template by whether such links lead to targets."""
+        found_by = self._template_of.get(arm)
+        if found_by is None or not self.templates.came(found_by) or not self._n_finds:
+            return
+        is_idle = not self.arms.lead_to_hits(self._hardly_pulled())[arm]
+        self.templates.judge(found_by, is_idle=is_idle)
+        if is_idle:
             self._leave_closed()
 
     def _hardly_pulled(self) -> NDArray[np.bool_]:

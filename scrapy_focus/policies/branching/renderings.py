@@ -183,10 +183,11 @@ class Templates:
         """
         known, group = self._of(template), _group_of(template)
         here = flying.get(template, 0)
-        if here and template in self._recalled:
-            return False
-        if here and not known.paid and known.tried + here >= self._tries:
-            return False
+        if here:
+            if template in self._recalled:
+                return False
+            if not known.paid and known.tried + here >= self._tries:
+                return False
         if not group or self._of_group(group).paid:
             return True
         beside = sum(n for other, n in flying.items() if _group_of(other) == group)

@@ -141,7 +141,7 @@ def _read_templates(templates: object) -> dict[str, Rendered]:
     for known in seen.values():
         if not all(type(count) is int and 0 <= count < _LARGEST for count in known):
             raise ValueError("counts of templates are not whole numbers from 0")
-        if not known.paid <= known.tried or not known.misses <= known.tried or not known.shells <= known.plain:
+        if known.tried < max(known.paid, known.misses) or known.plain < known.shells:
             raise ValueError("counts of templates contradict each other")
     return seen
 
@@ -151,22 +151,25 @@ def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
     lengths = {name: len(arrays[name]) for name in _COLUMNS}
     quantities = {**lengths, "arms": lengths["clusters"], "paths": n_paths, "three": 3, "features": _FEATURES}
     for name, column in _COLUMNS.items():
-        array = arrays[name]
-        if array.ndim != column.dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
-        if column.length and len(array) != quantities[column.length]:
-            raise ValueError(f"{name} has {len(array)} rows, there are {quantities[column.length]} {column.length}")
-        if array.size and np.abs(array).max() > _LARGEST:
-            raise ValueError(f"{name} has numbers above {_LARGEST:g}")
-        if array.size and array.min() < column.least:
-            raise ValueError(f"{name} has numbers below {column.least:g}")
-        whole = np.issubdtype(array.dtype, np.integer)
-        end = quantities[column.below] if column.below else 0
-        if column.below and (not whole or ((array < 0) | (array >= end)).any()):
-            raise ValueError(f"{name} are not numbers from 0 below {end}")
+        _check_column(name, column, arrays[name], quantities)
     rendered = arrays["kinds"] == RENDERINGS
     if np.intersect1d(arrays["clusters"][rendered], arrays["clusters"][~rendered]).size:
         raise ValueError("a template is a cluster of tag paths, too")
     records = arrays["records"]
     if records.shape[1] != 4 or (records[:, [0, 1, 3]] < 0).any():
         raise ValueError("records are not four numbers for each arm, with counts from 0")
+
+
+def _check_column(name: str, column: _Column, array: NDArray[Any], quantities: Mapping[str, int]) -> None:
+    if array.ndim != column.dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
+    if column.length and len(array) != quantities[column.length]:
+        raise ValueError(f"{name} has {len(array)} rows, there are {quantities[column.length]} {column.length}")
+    if array.size and np.abs(array).max() > _LARGEST:
+        raise ValueError(f"{name} has numbers above {_LARGEST:g}")
+    if array.size and array.min() < column.least:
+        raise ValueError(f"{name} has numbers below {column.least:g}")
+    if column.below:
+        end = quantities[column.below]
+        if not np.issubdtype(array.dtype, np.integer) or ((array < 0) | (array >= end)).any():
+            raise ValueError(f"{name} are not numbers from 0 below {end}")

@@ -272,11 +272,15 @@ class Foragers(Policy):
                 self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
-            found = self._found.setdefault(source.pick.id, _Found([], []))
-            found.keys.extend(link.key for link in links)
-            if self._looks != "full":
-                found.links.extend(links[: max(0, LINKS - len(found.links))])
+            self._note_found(source.pick.id, links)
         return [self._where(link.key) for link in links]
+
+    def _note_found(self, pick_id: int, links: Sequence[Link]) -> None:
+        """Keep the links of a page until its outcome is learned from."""
+        found = self._found.setdefault(pick_id, _Found([], []))
+        found.keys.extend(link.key for link in links)
+        if self._looks != "full":
+            found.links.extend(links[: max(0, LINKS - len(found.links))])
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         self._found.setdefault(source.pick.id, _Found([], [])).keys.extend(keys)
@@ -498,16 +502,19 @@ class Foragers(Policy):
             if not any(forager.home == home for forager in self.fleet.values()):
                 self._found_colony(home, max(1, self.fewest - len(self.fleet)))
         for forager in self.fleet.values():
-            room = self._rules.weblog  # for more there is none, as all new ones are worth the same
-            for link in links:
-                if room and self._is_home(forager, link.key):
-                    room -= link.key not in forager.weblog
-                    forager.weblog.setdefault(link.key, 0.0)
-                    forager.urls[link.key] = link.url
-            forager.keep_best()
+            self._offer_starts(forager, links)
         for forager in list(self.fleet.values()):
             if forager.step is None:
                 self._go_on(forager)
+
+    def _offer_starts(self, forager: Forager, links: Sequence[Link]) -> None:
+        room = self._rules.weblog  # for more there is none, as all new ones are worth the same
+        for link in links:
+            if room and self._is_home(forager, link.key):
+                room -= link.key not in forager.weblog
+                forager.weblog.setdefault(link.key, 0.0)
+                forager.urls[link.key] = link.url
+        forager.keep_best()
 
     def _settle_on(self, links: Sequence[Link], home: int) -> None:
         """Let there be a forager on each host that has none, from the first link to it on, while there is room.
@@ -711,6 +718,20 @@ class Foragers(Policy):
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""
+        self._forget_gone(forager)
+        if not forager.weblog:
+            forager.weblog = dict.fromkeys(self._seeds_of(forager), 0.0)
+        starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
+        if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
+            return starts
+        return sorted(forager.weblog, key=self._not_before)[:1]
+
+    def _seeds_of(self, forager: Forager) -> list[int]:
+        seeds = (self._known_by(key) for key in self.seeds if self._is_home(forager, key))
+        return [key for key in seeds if self._is_there(key)]
+
+    def _forget_gone(self, forager: Forager) -> None:
+        """Remove pages from the weblog that are not there any more; one that moved stands under its new key."""
         gone = [key for key in forager.weblog if not self._is_there(key)]
         for key in gone:
             value = forager.weblog.pop(key)
@@ -720,13 +741,6 @@ class Foragers(Policy):
                 forager.urls[moved] = forager.urls.get(key, "")
         if gone:
             forager.keep_best()
-        if not forager.weblog:
-            seeds = (self._known_by(key) for key in self.seeds if self._is_home(forager, key))
-            forager.weblog = {key: 0.0 for key in seeds if self._is_there(key)}
-        starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
-        if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
-            return starts
-        return sorted(forager.weblog, key=self._not_before)[:1]
 
     def _not_before(self, key: int) -> float:
         """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
@@ -755,10 +769,17 @@ class Foragers(Policy):
         known = dict.fromkeys(map(self._known_by, page.links.tolist()))
         links = [key for key in known if self._is_home(forager, key) and key != step.key]
         forager.discover(links)
-        looked = [] if self._looks == "none" else [key for key in links if not self._is_spared(key)]
-        if isinstance(self._looks, int):
-            looked = self._most_promising(forager, [key for key in looked if key in forager.open], self._looks)
+        looked = self._looked_at(forager, links)
         self._want(forager, step, [key for key in looked if self._can_be_had(key)])
+
+    def _looked_at(self, forager: Forager, links: list[int]) -> list[int]:
+        """Return those links of a page at which a forager looks before it goes to one."""
+        if self._looks == "none":
+            return []
+        looked = [key for key in links if not self._is_spared(key)]
+        if isinstance(self._looks, int):
+            return self._most_promising(forager, [key for key in looked if key in forager.open], self._looks)
+        return looked
 
     def _is_spared(self, key: int) -> bool:
         """Whether a page was visited so shortly before that it is not fetched again."""
@@ -796,10 +817,7 @@ class Foragers(Policy):
 
     def _miss_lost(self) -> None:
         """Let no forager wait for pages that were given up."""
-        lost = [
-            key for key, state in zip(self._wanted, self.frontier.states(list(self._wanted)), strict=True)
-            if state not in (State.WAITING, State.FLYING) and key not in self._placing
-        ]  # fmt: skip
+        lost = self._lost()
         numbers = dict.fromkeys(number for key in lost for number in self._wanted.pop(key))
         for number in numbers:
             forager = self.fleet[number]
@@ -809,6 +827,14 @@ class Foragers(Policy):
         for number in numbers:
             if number in self.fleet:
                 self._go_on(self.fleet[number])
+
+    def _lost(self) -> list[int]:
+        """Return the pages that foragers want and that are not in the frontier any more, nor about to be."""
+        lost = []
+        for key, state in zip(self._wanted, self.frontier.states(list(self._wanted)), strict=True):
+            if state not in (State.WAITING, State.FLYING) and key not in self._placing:
+                lost.append(key)
+        return lost
 
     def _end_turn(self, forager: Forager) -> None:
         """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""

@@ -43,24 +43,29 @@ class Rules(NamedTuple):
         ConfigError
             If there is no such rule, or it cannot be so.
         """
+        changed = dict(changes or {})
         known = cls._field_defaults
-        unknown = [name for name in changes or {} if name not in known]
-        if unknown:
-            raise ConfigError(f"rules has {brief(unknown[0])}; there are {', '.join(known)}")
-        rules = cls(**(changes or {}))
+        for name in changed:
+            if name not in known:
+                raise ConfigError(f"rules has {brief(name)}; there are {', '.join(known)}")
+        rules = cls(**changed)
         kinds = {bool: FLAG, int: WHOLE, float: NUMBER}
         check_kinds(cls, **{name: (getattr(rules, name), kinds[type(value)]) for name, value in known.items()})
-        least_one = ("start", "weblog", "steps", "slice", "sample")
-        if min(getattr(rules, name) for name in least_one) < 1 or rules.k < 2:
-            raise ConfigError(
-                f"rules is {dict(changes or {})}: {', '.join(least_one)} are at least 1, and k at least 2"
-            )
-        if not (0 < rules.beta <= 1 and 0 <= rules.gamma < 1 and rules.alpha > 0 and rules.hours > 0):
-            raise ConfigError(
-                f"rules is {dict(changes or {})}: beta is in (0, 1], gamma in [0, 1), alpha and hours are above 0"
-            )
-        if rules.normalised and not rules.alpha < 1:
-            raise ConfigError(f"rules is {dict(changes or {})}: alpha is below 1 where steps are normalised")
-        if not rules.low < rules.first < rules.high:
-            raise ConfigError(f"rules is {dict(changes or {})}: low is below first, and first below high")
+        wrong = _wrong_with(rules)
+        if wrong:
+            raise ConfigError(f"rules is {changed}: {wrong}")
         return rules
+
+
+def _wrong_with(rules: Rules) -> str:
+    """Say which bounds rules are beyond, ``""`` if none."""
+    least_one = ("start", "weblog", "steps", "slice", "sample")
+    if min(getattr(rules, name) for name in least_one) < 1 or rules.k < 2:
+        return f"{', '.join(least_one)} are at least 1, and k at least 2"
+    if not (0 < rules.beta <= 1 and 0 <= rules.gamma < 1 and rules.alpha > 0 and rules.hours > 0):
+        return "beta is in (0, 1], gamma in [0, 1), alpha and hours are above 0"
+    if rules.normalised and not rules.alpha < 1:
+        return "alpha is below 1 where steps are normalised"
+    if not rules.low < rules.first < rules.high:
+        return "low is below first, and first below high"
+    return ""

@@ -83,7 +83,11 @@ def _without_digits(text: str) -> str:
 def _plain(token: str) -> str:
     """Return a token without its digits, ``0`` for a number, and ``""`` for one that is left out."""
     word = token if token.isalpha() else _DIGITS.sub("", token)
-    return word if _SHORTEST <= len(word) <= _LONGEST else "" if word else _NUMBER
+    if not word:
+        return _NUMBER
+    if _SHORTEST <= len(word) <= _LONGEST:
+        return word
+    return ""
 
 
 class LinkFeatures:

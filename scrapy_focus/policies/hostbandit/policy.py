@@ -37,7 +37,7 @@ from scrapy_focus.policies.hostbandit.scores import JOINT, SCORES
 from scrapy_focus.topic.models import load_relevance
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -167,7 +167,8 @@ class HostBandit(Policy):
             per_host=(per_host, FLAG),
         )  # fmt: skip
         who = type(self).__qualname__
-        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
+        is_strong = strength is None or strength > 0
+        if not 0 <= explore <= 1 or min(decay_every, candidates) < 1 or not is_strong:
             raise ConfigError(
                 f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
                 "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
@@ -516,11 +517,16 @@ class HostBandit(Policy):
     def _any(self, without: Collection[int]) -> int:
         """Return an arm at random of those in which links wait, each as likely as another; -1 where there is none."""
         waiting, awake = self.frontier.waiting, self.hosts.awake
+
+        def is_open(arm: int) -> bool:
+            return arm not in without and arm < len(waiting) and bool(waiting[arm])
+
+        # As a rule most arms are open, and one of a few is found sooner than all are looked at.
         for _ in range(_LOOKED if awake else 0):
             arm = awake[int(self.rng.integers(len(awake)))]
-            if arm not in without and arm < len(waiting) and waiting[arm]:
+            if is_open(arm):
                 return arm
-        left = [arm for arm in awake if arm not in without and arm < len(waiting) and waiting[arm]]
+        left = list(filter(is_open, awake))
         return left[int(self.rng.integers(len(left)))] if left else -1
 
     def give_up(self, n: int) -> int:
@@ -555,24 +561,32 @@ class HostBandit(Policy):
         self.hosts.fly(arm, -1)
         if came:
             self.pages.label(page, good=worth > 0)
-        for key in outcome.also:
-            if not self.pages.known(key):
-                self.pages.also(key, page)
+        self._note_also(outcome.also, page)
         if came or not self.preset:
             self.hosts.earn(arm, worth, right=(choice.worth >= 0.5) == (worth >= 0.5))
         if worth > 0:
             self.hosts.call(arm, self.hosts.name(pick.host, pick.url))
         if came:
-            if self._static is None:
-                self._judge.learn(choice.row, worth, offset=choice.prior)
-            for parent in filter(None, choice.parents):
-                self.pages.labelled_child(parent, good=worth > 0)
+            self._learn_link(choice, worth)
         self._settle(outcome)
         self.hosts.draw([arm], self.rng)
         if self.hosts.is_in(arm):
             self._enter([arm])
         if any(self.pages.children(page)):
             self._judge_again(found, page)
+
+    def _note_also(self, keys: Iterable[int], page: int) -> None:
+        """Let other URLs that lead to a page stand for it."""
+        for key in keys:
+            if not self.pages.known(key):
+                self.pages.also(key, page)
+
+    def _learn_link(self, choice: _Choice, worth: float) -> None:
+        """Learn from a page that came what links to such pages are worth."""
+        if self._static is None:
+            self._judge.learn(choice.row, worth, offset=choice.prior)
+        for parent in filter(None, choice.parents):
+            self.pages.labelled_child(parent, good=worth > 0)
 
     def _judge_again(self, found: Sequence[_Found], page: int) -> None:
         """Judge links of a page that were judged before it was known which of their siblings were worth something."""

@@ -207,9 +207,14 @@ class OnlineLinkClassifier(Policy):
             return [NOT_NOW] * len(links)
         arm = SECOND if self.mode == "bipartite" else FIRST
         rows = [read(link) for link in links]
-        model = self.models[arm] or self.models[FIRST]
-        ranks = (self._first_ranks(links, source) if model is None else model.score(rows)).tolist()
+        ranks = self._ranks(arm, links, rows, source)
         return [None if gone else Placement(arm, rank, row) for rank, row, gone in zip(ranks, rows, done, strict=True)]
+
+    def _ranks(self, arm: int, links: Sequence[Link], rows: Sequence[Any], source: Outcome) -> list[float]:
+        model = self.models[arm] or self.models[FIRST]
+        ranks = self._first_ranks(links, source) if model is None else model.score(rows)
+        found: list[float] = ranks.tolist()
+        return found
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         if self.mode == "bipartite":

@@ -151,10 +151,8 @@ class TagPathOffline(Informed):
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         page_arm = -1 if source is None else self._arm_of(source.pick)
-        if self._learning and self.benefit == "truth":
-            kind = self.truth.kind
-            if page_arm >= FIRST:
-                self.stats.earn(page_arm, float(sum(kind(link.url) == "target" for link in links)))
+        if self._learning and self.benefit == "truth" and page_arm >= FIRST:
+            self.stats.earn(page_arm, self._count_targets(links))
         paths: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             paths.setdefault(link.tag_path, []).append(i)
@@ -170,6 +168,10 @@ class TagPathOffline(Informed):
                     placements[i] = Placement(arm, rank)
         self._found += len(links)
         return placements
+
+    def _count_targets(self, links: Sequence[Link]) -> float:
+        kind = self.truth.kind
+        return float(sum(kind(link.url) == "target" for link in links))
 
     def select(self, busy: Collection[str]) -> Pick | None:
         self._learning = self._learning and self.steps < self.warmup

@@ -231,9 +231,9 @@ class TagPath(Policy):
                 if link.tag_path not in memos:
                     memos[link.tag_path] = _memo(self._number(link.tag_path), page_arm)
                 placements[i] = self._wait(arm, memos[link.tag_path], "HEAD" if arm == PROBES else "GET")
+        memo = _memo(_NO_PATH, page_arm) if inherited else None
         for path, positions in pages.items():
             arm = self._cluster(path, len(positions))
-            memo = _memo(_NO_PATH, page_arm) if inherited else None
             for i, rank in zip(positions, self.rng.random(len(positions)).tolist(), strict=True):
                 placements[i] = Placement(arm, rank, memo)
         return placements
@@ -265,12 +265,8 @@ class TagPath(Policy):
         if pick.method == "HEAD":
             return
         if outcome.reward > 0:
-            credited = pick.origin if pick.memo is None else int(pick.memo[1])
-            if credited >= FIRST:
-                self.stats.earn(credited, outcome.reward)
-        if (name := extension(pick.url)) in self._blocked:
-            worth = outcome.reward > 0 or outcome.is_html
-            self._in_vain[name] = -math.inf if worth else self._in_vain.get(name, 0) + 1
+            self._credit(pick, outcome.reward)
+        self._judge_extension(extension(pick.url), outcome)
         adopted = self._adopted.pop(pick.id, None)
         if adopted is not None:
             self.stats.pull(adopted)
@@ -284,6 +280,21 @@ class TagPath(Policy):
             self._labelled.discard(pick.key)
         else:
             self._label(pick.url, outcome)
+
+    def _credit(self, pick: Pick, reward: float) -> None:
+        """Let the arm of the page earn a reward that leads to a target."""
+        credited = pick.origin if pick.memo is None else int(pick.memo[1])
+        if credited >= FIRST:
+            self.stats.earn(credited, reward)
+
+    def _judge_extension(self, name: str, outcome: Outcome) -> None:
+        """Count how often a blocked extension was followed in vain; once it was worth it, that does not count again."""
+        if name not in self._blocked:
+            return
+        if outcome.reward > 0 or outcome.is_html:
+            self._in_vain[name] = -math.inf
+        else:
+            self._in_vain[name] = self._in_vain.get(name, 0) + 1
 
     def explain(self, pick: Pick) -> Reason:
         if pick.arm < FIRST:
@@ -332,15 +343,23 @@ class TagPath(Policy):
         if target:
             return self._wait(TARGETS, memo)
         answered = head.status is not None and head.status < 400
+        # A server that answers no HEAD at all may say 404 to it, and have the page.
         gone = head.error == "ignored" or (head.status in _GONE and self._heads_work)
-        self._heads_work |= answered
-        self._unanswered = 0 if answered or gone else self._unanswered + 1
-        if self._unanswered == self.batch:
-            self._classify_probes()
+        self._count_head(answered=answered, gone=gone)
         if gone or (answered and head.mime and not head.is_html):
             return None
         arm = self._arm_of(memo)
         return Placement(arm, float(self.rng.random()), memo if memo[1] != pick.origin else None)
+
+    def _count_head(self, *, answered: bool, gone: bool) -> None:
+        """Stop probing where as many as a batch were not answered in a row."""
+        self._heads_work |= answered
+        if answered or gone:
+            self._unanswered = 0
+        else:
+            self._unanswered += 1
+        if self._unanswered == self.batch:
+            self._classify_probes()
 
     @property
     def _probing(self) -> bool:

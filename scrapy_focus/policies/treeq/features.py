@@ -228,14 +228,18 @@ class LinkReader:
             self._refits = refits
         missing = list(dict.fromkeys(each for link in links if (each := (link.url, link.anchor)) not in self._known))
         if missing:
-            read = [(url_words(url), words_of(anchor)) for url, anchor in missing]
-            scores = np.zeros(len(missing))
-            if self.relevance is not None:
-                scores = np.nan_to_num(self.relevance.score([" ".join(a + u) for u, a in read]))
-            for each, (in_url, in_anchor), score in zip(missing, read, scores.tolist(), strict=True):
-                url, anchor = each
-                self._known[each] = self.words.found(in_url, unquote(url)), self.words.found(in_anchor, anchor), score
+            self._read_missing(missing)
         return np.array([self._known[link.url, link.anchor] for link in links])
+
+    def _read_missing(self, missing: Sequence[tuple[str, str]]) -> None:
+        """Read links that are not known, given by URL and anchor."""
+        read = [(url_words(url), words_of(anchor)) for url, anchor in missing]
+        scores = np.zeros(len(missing))
+        if self.relevance is not None:
+            scores = np.nan_to_num(self.relevance.score([" ".join(a + u) for u, a in read]))
+        for each, (in_url, in_anchor), score in zip(missing, read, scores.tolist(), strict=True):
+            url, anchor = each
+            self._known[each] = self.words.found(in_url, unquote(url)), self.words.found(in_anchor, anchor), score
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
@@ -437,7 +441,10 @@ def path_after(path: NDArray[np.uint8], *, relevant: bool) -> NDArray[np.uint8]:
     hits, others = hits + relevant, others + (not relevant)
     if max(hits, others) > 255:
         hits, others = hits // 2, others // 2
-    clicks = 1 if relevant else min(clicks + 1, 255) if clicks else 0
+    if relevant:
+        clicks = 1
+    elif clicks:
+        clicks = min(clicks + 1, 255)
     return np.array([hits, others, clicks], np.uint8)
 
 

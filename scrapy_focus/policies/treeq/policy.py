@@ -233,13 +233,7 @@ class TreeQ(Policy):
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         placements: list[Placement | None] = [None] * len(links)
-        states = self._states
-        first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
-        at = sorted(first.values())
-        rows = self._domains_of([links[i] for i in at])
-        if self.domains.cap is not None:
-            open_ = ~self.domains.is_done(rows)
-            at, rows = np.array(at)[open_].tolist(), rows[open_]
+        at, rows = self._to_place(links)
         if not at:
             return placements
         wanted = [links[i] for i in at]
@@ -254,10 +248,25 @@ class TreeQ(Policy):
         if source is not None:
             self._remember(source.pick.id, x)
         elif self._rules.seeds_are_experience and not self.results:
-            for seed, link in zip(x, wanted, strict=True):
-                if not link.depth:
-                    self._experience(seed, 1.0, x[:0])
+            self._reward_seeds(wanted, x)
         return placements
+
+    def _to_place(self, links: Sequence[Link]) -> tuple[list[int], NDArray[np.int64]]:
+        """Return which links get a place, each URL once, and the rows of their domains, none of which is done."""
+        states = self._states
+        first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
+        at = sorted(first.values())
+        rows = self._domains_of([links[i] for i in at])
+        if self.domains.cap is not None:
+            open_ = ~self.domains.is_done(rows)
+            at, rows = np.array(at)[open_].tolist(), rows[open_]
+        return at, rows
+
+    def _reward_seeds(self, links: Sequence[Link], x: NDArray[np.uint8]) -> None:
+        """Learn from seeds, with rows ``x``, as if each had earned 1 (as released)."""
+        for seed, link in zip(x, links, strict=True):
+            if not link.depth:
+                self._experience(seed, 1.0, x[:0])
 
     def select(self, busy: Collection[str]) -> Pick | None:
         if self.chooses_in_tree:

@@ -20,6 +20,8 @@ from scrapy_focus.policies.treeq.features import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from scrapy_focus.policies.treeq.features import Layout
@@ -68,13 +70,10 @@ class Rules:
     def __post_init__(self) -> None:
         for field in fields(self):
             value, kind = getattr(self, field.name), type(field.default)
-            known = type(value) is kind or (kind is float and type(value) is int)
-            known = known and (kind not in (int, float) or abs(value) <= _MOST)
-            if not known or (kind is int and value < _LEAST.get(field.name, 1)) or (kind is float and not value >= 0):
-                raise ConfigError(
-                    f"rules has {field.name} = {brief(value)}; it takes {_KINDS[kind]}"
-                    + (f" from {_LEAST.get(field.name, 1)}" if kind is int else "")
-                )
+            least = _LEAST.get(field.name, 1)
+            if not _fits(value, kind, least):
+                takes = f"{_KINDS[kind]} from {least}" if kind is int else _KINDS[kind]
+                raise ConfigError(f"rules has {field.name} = {brief(value)}; it takes {takes}")
         if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
             raise ConfigError(
                 f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = "
@@ -95,26 +94,32 @@ class Rules:
             raise ConfigError(
                 f"preset is {brief(preset)}, rules is {brief(changes)}; a preset is '' or 'tres-2023', rules is a dict"
             )
-        names = [field.name for field in fields(cls)]
-        if unknown := [name for name in changes if name not in names]:
-            raise ConfigError(f"rules has {', '.join(map(brief, unknown[:3]))}; there are {', '.join(names)}")
+        _check_names(changes, [field.name for field in fields(cls)])
         rules = cls(groups=not topical)
         if topical:
             rules = cls(
                 link_model=changes.get("in_links") is not False, eager=500, train_every=4, learning_rate=_FASTER
             )
         if preset:
-            cautious = mode == "tree-random"
-            rules = cls(
-                gamma=0.99, split="variance", representatives=1, prior=False, min_child=1,
-                min_samples=20 if cautious else 10 if cap == 20 else 5, min_share=0.2 if cautious or cap == 20 else 0.0,
-                fan=32, warmup=500 if cap in (20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
-                only_with_links=True, seeds_are_experience=True, in_links=False,
-            )  # fmt: skip
+            rules = cls._published(mode, cap)
         rules = replace(rules, **changes)
         if rules.link_model and not rules.in_links:
             raise ConfigError("rules has link_model without in_links, which it needs; leave one of them out")
         return rules
+
+    @classmethod
+    def _published(cls, mode: str, cap: int | None) -> Rules:
+        """Return the rules of the released code, which differ by the cap of pages per domain."""
+        min_samples, min_share = 5, 0.0
+        if cap == 20:
+            min_samples, min_share = 10, 0.2
+        if mode == "tree-random":
+            min_samples, min_share = 20, 0.2
+        return cls(
+            gamma=0.99, split="variance", representatives=1, prior=False, min_child=1, min_samples=min_samples,
+            min_share=min_share, fan=32, warmup=500 if cap in (20, 100) else 300, train_every=3,
+            batch=128 if cap == 5 else 60, only_with_links=True, seeds_are_experience=True, in_links=False,
+        )  # fmt: skip
 
     def trains(self, results: int) -> bool:
         """Whether the network is trained after so many outcomes."""
@@ -138,3 +143,18 @@ class Rules:
     def bias(self, layout: Layout) -> float | None:
         """Return the log-odds of a link whose codes are all 0; ``None`` where the weights are not those of log-odds."""
         return -2 * MOST_ODDS if layout.link_model else None
+
+
+def _check_names(changes: Mapping[str, Any], known: Sequence[str]) -> None:
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        raise ConfigError(f"rules has {', '.join(map(brief, unknown[:3]))}; there are {', '.join(known)}")
+
+
+def _fits(value: Any, kind: type[object], least: int) -> bool:
+    """Whether a value may be that of a rule of a kind; whole numbers begin with ``least``, others with 0."""
+    is_kind = type(value) is kind or (kind is float and type(value) is int)
+    if not is_kind or kind not in (int, float):
+        return is_kind
+    lowest = least if kind is int else 0
+    return bool(abs(value) <= _MOST and value >= lowest)
