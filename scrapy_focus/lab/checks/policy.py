@@ -21,8 +21,9 @@ from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.snapshots import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
 
 _MOST_WAITING = 10  # links, in a crawl that gives some up
@@ -102,6 +103,11 @@ class _Site:
         self.dead = {i for i in range(3, pages) if i % 11 == 3}
         self.worth = {i for i in range(pages) if i % 5 == 4} - self.dead
         self.scripted = set(range(0, pages, 4)) - self.dead
+        self.dead_urls = {self.link(page).url for page in self.dead}
+        self.reachable = {self.link(page).url for page in self._reached()}
+
+    def _reached(self) -> set[int]:
+        """Return the pages to which links lead from the first one."""
         reached, queue = {0}, [0]
         while queue:
             page = queue.pop()
@@ -109,8 +115,7 @@ class _Site:
                 fresh = set(self.links[page]) - reached
                 reached |= fresh
                 queue.extend(fresh)
-        self.dead_urls = {self.link(page).url for page in self.dead}
-        self.reachable = {self.link(page).url for page in reached}
+        return reached
 
     def link(self, page: int) -> Link:
         place = "nav" if page % 2 else "main"
@@ -183,16 +188,14 @@ def _crawl(
     order: list[tuple[str, str]] = []
     out: list[Pick] = []
     released = 0
+    most = _most_visits(policy, site)
     while True:
         busy = {pick.host for pick in out} if in_flight > 1 else set()
-        is_over = (policy.can("again") or policy.never_ends) and len(order) >= _VISITS * site.pages
+        is_over = len(order) >= most
         pick = crawl.next(busy) if len(out) < in_flight and not is_over else None
         if pick is not None:
-            _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
-            _check_explanation(crawl.policy, pick)
-            if asks_tables:
-                crawl.forecasts.tables()
-            if len(order) % 13 == 12 and released < len(order) // 13:
+            _check_pick(crawl, pick, busy, asks_tables=asks_tables)
+            if len(order) // 13 > released and len(order) % 13 == 12:
                 released += 1
                 crawl.release(pick.id)
                 continue
@@ -203,24 +206,45 @@ def _crawl(
                 crawl.policy = _copy(crawl.policy)
                 crawl.policy.attach(crawl.frontier)
             continue
-        if not out:
-            status = crawl.status()
-            times = [time for time in (status.due if status.waiting else None, status.next_due) if time is not None]
-            later = [time for time in times if clock.now < time < math.inf]
-            if is_over or not later:
-                break
-            clock.now = min(later)
+        if out:
+            clock.now += 1.0
+            outcome, links = site.answer(out.pop(0))
+            crawl.report(outcome, links)
+            _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
             continue
-        clock.now += 1.0
-        outcome, links = site.answer(out.pop(0))
-        crawl.report(outcome, links)
-        _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
+        # Nothing is in flight: either links become due later, or the crawl is over.
+        later = _next_due(crawl.status(), clock.now)
+        if is_over or later is None:
+            break
+        clock.now = later
     crawl.frontier.check()
+    is_left = len(crawl.frontier) > 0 and not is_over
     _require(
-        not crawl.counts["select/none"] and (is_over or not len(crawl.frontier)),
-        "select() gives nothing though links wait and no host is busy",
+        not crawl.counts["select/none"] and not is_left, "select() gives nothing though links wait and no host is busy"
     )
     return order
+
+
+def _check_pick(crawl: _WatchingCrawl, pick: Pick, busy: Collection[str], *, asks_tables: bool) -> None:
+    _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
+    _check_explanation(crawl.policy, pick)
+    if asks_tables:
+        crawl.forecasts.tables()
+
+
+def _most_visits(policy: Policy, site: _Site) -> float:
+    """Return after how many requests a crawl is ended that would not end itself."""
+    if policy.can("again") or policy.never_ends:
+        return _VISITS * site.pages
+    return math.inf
+
+
+def _next_due(status: Status, now: float) -> float | None:
+    """Return when the next link becomes due, ``None`` if none does."""
+    times = [status.next_due]
+    if status.waiting:
+        times.append(status.due)
+    return min((time for time in times if time is not None and now < time < math.inf), default=None)
 
 
 def _copy(policy: Policy) -> Policy:

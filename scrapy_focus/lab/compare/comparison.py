@@ -13,6 +13,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -163,10 +164,15 @@ class Comparison:
         sign = 1 if check_metric(metric, self.metrics) == "less" else -1
         if site in self.empty_for(metric):
             return []
-        able = [policy for policy in self.labels if policy not in self.informed]
-        means = {policy: sign * self.cell(site, policy, metric).mean for policy in able}
-        known = [mean for mean in means.values() if math.isfinite(mean)]
-        return [policy for policy, mean in means.items() if known and math.isclose(mean, min(known))]
+        means = {}
+        for policy in self.labels:
+            if policy in self.informed:
+                continue
+            mean = sign * self.cell(site, policy, metric).mean
+            if math.isfinite(mean):
+                means[policy] = mean
+        best = min(means.values(), default=math.inf)
+        return [policy for policy, mean in means.items() if math.isclose(mean, best)]
 
     def paired(self, metric: str, baseline: str | None = None) -> dict[str, Contrast]:
         """Compare every other policy with the baseline, run by run of the same site and seed.
@@ -189,11 +195,9 @@ class Comparison:
         verdicts: dict[str, Verdict] = {}
         empty = self.empty_for(metric)
         for site in self.sites:
-            of_ours, of_theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
-            seeds = [seed for seed in of_ours if seed in of_theirs]
-            if site in empty or not seeds:
+            ours, theirs = self._of_same_seeds(site, policy, baseline, metric)
+            if site in empty or not ours:
                 continue
-            ours, theirs = [of_ours[seed] for seed in seeds], [of_theirs[seed] for seed in seeds]
             all_ours += ours
             all_theirs += theirs
             means = float(np.mean(ours)), float(np.mean(theirs))
@@ -201,6 +205,12 @@ class Comparison:
                 ratios[site] = means[0] / means[1]
             verdicts[site] = _judge(paired(ours, theirs), KNOWN_METRICS[metric].better)
         return Contrast(pairs=paired(all_ours, all_theirs), ratios=ratios, verdicts=verdicts)
+
+    def _of_same_seeds(self, site: str, policy: str, baseline: str, metric: str) -> tuple[list[float], list[float]]:
+        """Return the values of a policy and of the baseline for the seeds with which both ran, in the same order."""
+        ours, theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
+        seeds = [seed for seed in ours if seed in theirs]
+        return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
 
     def _by_seed(self, site: str, policy: str, metric: str) -> dict[int, float]:
         return {run.seed: run.metrics[metric] for run in self.of(site, policy) if not run.error}
@@ -269,15 +279,9 @@ def compare(
     specs = [PolicySpec.of(policy) for policy in policies]
     paths = [site.path if isinstance(site, RecordedSite) else Path(site) for site in sites]
     numbers = list(seeds)
-    for what, given in (("policy", [spec.label for spec in specs]), ("site", paths), ("seed", numbers)):
-        _check_given(what, given)
-    for spec in specs:
-        spec.make()
-    for path in paths:
-        open_recording(path, writable=False).close()
-    measure = None if importance is None else Measure.of(importance, hot)
-    if measure is not None:
-        measure.check(paths)
+    # Whatever is wrong shows now, not in one of many processes after an hour.
+    _check_all(specs, paths, numbers)
+    measure = _measure(importance, hot, paths)
     Budget(requests=budget)
     read_latency(latency, None)
     if concurrency < 1 or (jobs is not None and jobs < 1):
@@ -292,14 +296,29 @@ def compare(
         policies=specs, sites=dict.fromkeys(names), seeds=numbers, conditions=conditions,
         baseline=_baseline(specs, baseline),
     )  # fmt: skip
-    tasks = [
-        Task(site=name, path=path, policy=spec, seed=seed)
-        for name, path in zip(names, paths, strict=True)
-        for spec in specs
-        for seed in numbers
-    ]
+    runs = product(zip(names, paths, strict=True), specs, numbers)
+    tasks = [Task(site=name, path=path, policy=spec, seed=seed) for (name, path), spec, seed in runs]
     _run(comparison, tasks, min(jobs or os.cpu_count() or 1, len(tasks)), progress)
     return comparison
+
+
+def _check_all(specs: Sequence[PolicySpec], paths: Sequence[Path], seeds: Sequence[int]) -> None:
+    """Raise an error if one is missing or given twice, a policy cannot be made, or a site cannot be opened."""
+    _check_given("policy", [spec.label for spec in specs])
+    _check_given("site", paths)
+    _check_given("seed", seeds)
+    for spec in specs:
+        spec.make()
+    for path in paths:
+        open_recording(path, writable=False).close()
+
+
+def _measure(importance: str | Path | None, hot: float, paths: Sequence[Path]) -> Measure | None:
+    if importance is None:
+        return None
+    measure = Measure.of(importance, hot)
+    measure.check(paths)
+    return measure
 
 
 def check_metric(metric: str, known: Mapping[str, Metric[Any]] = METRICS) -> Literal["less", "more"]:

@@ -77,11 +77,16 @@ def check_folder(folder: Path) -> set[str]:
     there = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if not there:
         return set()
+    return _files_of_earlier(folder) & there
+
+
+def _files_of_earlier(folder: Path) -> set[str]:
+    """Return the names of the files that an earlier comparison wrote, by its summary."""
     try:
         known = json.loads((folder / _SUMMARY).read_bytes())
         if known["format"] != FORMAT:
             raise ValueError(known["format"])
-        return {name for name in known["files"] if name in there}
+        return set(known["files"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
             f"{folder} holds something that is no comparison, and would be mixed with one; name a new folder"

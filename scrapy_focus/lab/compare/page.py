@@ -158,7 +158,11 @@ def _means(comparison: Comparison, site: str, metric: str) -> Row:
     best, cells = comparison.best(site, metric), []
     for policy in comparison.labels:
         cell = comparison.cell(site, policy, metric)
-        kind = "best" if policy in best else "long" if cell.never or cell.failed else ""
+        kind = ""
+        if policy in best:
+            kind = "best"
+        elif cell.never or cell.failed:
+            kind = "long"
         cells.append(Cell(value_text(comparison, site, policy, metric), kind))
     if metric in IMPORTANCE_METRICS:
         cells += _references(comparison, site, metric)

@@ -16,7 +16,9 @@ from scrapy_focus.goals.structured import ANY, StructuredDataGoal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.lab.compare.comparison import Comparison
+    from scrapy_focus.lab.replay.importance import Measure
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "scrapy")
 
@@ -36,20 +38,15 @@ def repeat_of(comparison: Comparison, metric: str) -> Repeat:
 
 def command_of(comparison: Comparison, metric: str) -> str:
     """Return the command that makes the same comparison, from the same folder."""
-    conditions, goal = comparison.conditions, comparison.conditions.goal
-    types = str(goal.wanted).replace(", ", ",") if isinstance(goal, FilesGoal) else None
-    structured = ",".join(goal.given) or ANY if type(goal) is StructuredDataGoal else None
+    conditions = comparison.conditions
     options = {
         "--seeds": _seeds(comparison.seeds),
-        "--targets": types,
-        "--structured": structured,
-        "--goal": goal_path(goal) if types is None and structured is None else None,
+        **_goal_options(conditions.goal),
         "--words": ",".join(conditions.words) or None,
         "--budget": conditions.budget,
         "--concurrency": conditions.concurrency if conditions.concurrency > 1 else None,
         "--latency": conditions.latency or None,
-        "--importance": None if conditions.importance is None else conditions.importance.by,
-        "--hot": None if conditions.importance is None else str(conditions.importance.hot),
+        **_importance_options(conditions.importance),
         "--baseline": comparison.baseline,
         "--metric": metric,
     }
@@ -63,6 +60,21 @@ def command_of(comparison: Comparison, metric: str) -> str:
     if conditions.ignored is not None and not conditions.ignored:
         words.append("--ignore-nothing")
     return shlex.join(words)
+
+
+def _goal_options(goal: Goal) -> dict[str, str | None]:
+    """Return the option that gives a goal."""
+    if isinstance(goal, FilesGoal):
+        return {"--targets": str(goal.wanted).replace(", ", ",")}
+    if type(goal) is StructuredDataGoal:
+        return {"--structured": ",".join(goal.given) or ANY}
+    return {"--goal": goal_path(goal)}
+
+
+def _importance_options(measure: Measure | None) -> dict[str, str]:
+    if measure is None:
+        return {}
+    return {"--importance": str(measure.by), "--hot": str(measure.hot)}
 
 
 def goal_path(goal: object) -> str:

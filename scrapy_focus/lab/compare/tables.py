@@ -43,16 +43,21 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
         table.add_section()
         table.add_row(Text(printable(site), style="bold"))
         for policy in comparison.labels:
-            row = [Text(f"  {printable(policy)}{' *' if policy in comparison.informed else ''}")]
+            mark = " *" if policy in comparison.informed else ""
+            row = [Text(f"  {printable(policy)}{mark}")]
             for metric in metrics:
                 text = value_text(comparison, site, policy, metric)
                 row.append(Text(text, style="bold" if policy in comparison.best(site, metric) else ""))
-                ratio = contrasts[metric][policy].ratios.get(site) if policy in contrasts[metric] else None
-                row.append(Text("" if ratio is None else f"x {ratio:.2f}"))
+                row.append(_ratio(contrasts[metric].get(policy), site))
             table.add_row(*row)
         if any(metric in IMPORTANCE_METRICS for metric in metrics):
             _add_references(table, comparison, site, metrics)
     return table
+
+
+def _ratio(contrast: Contrast | None, site: str) -> Text:
+    ratio = None if contrast is None else contrast.ratios.get(site)
+    return Text("" if ratio is None else f"x {ratio:.2f}")
 
 
 def _add_references(table: Table, comparison: Comparison, site: str, metrics: Sequence[str]) -> None:
@@ -120,22 +125,30 @@ def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Seq
         "policies": [_policy(spec, comparison) for spec in comparison.policies],
         "sites": [_site(name, facts) for name, facts in comparison.sites.items()],
         "metrics": {key: _metric(about) for key, about in comparison.metrics.items()},
-        "table": [
-            {"site": site, "policy": policy, "metric": key, **_cell(cell)}
-            for key in comparison.metrics
-            for (site, policy), cell in comparison.table(key).items()
-        ],
-        "paired": [
-            {"metric": key, "policy": policy, **_contrast(contrast)}
-            for key in comparison.metrics
-            for policy, contrast in comparison.paired(key).items()
-        ],
+        "table": _cells(comparison),
+        "paired": _contrasts(comparison),
         "failures": [
             {"site": run.site, "policy": run.policy, "seed": run.seed, "error": run.error}
             for run in comparison.failures
         ],
         "files": list(files),
     })  # fmt: skip
+
+
+def _cells(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {"site": site, "policy": policy, "metric": key, **_cell(cell)}
+        for key in comparison.metrics
+        for (site, policy), cell in comparison.table(key).items()
+    ]
+
+
+def _contrasts(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {"metric": key, "policy": policy, **_contrast(contrast)}
+        for key in comparison.metrics
+        for policy, contrast in comparison.paired(key).items()
+    ]
 
 
 def _policy(spec: PolicySpec, comparison: Comparison) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.lab.replay.importance import KNOWN_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_focus.lab.compare.comparison import Cell, Comparison, Contrast
+    from scrapy_focus.lab.compare.runs import SiteFacts
     from scrapy_focus.lab.compare.specs import PolicySpec
 
 _ALIKE = 0.005  # ratios that differ from 1 by less are called equal
@@ -41,19 +42,24 @@ def number(value: float, unit: str) -> str:
 def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
     """Write a mean with its spread, or how often there is none."""
     unit = KNOWN_METRICS[metric].unit
-    seeds = f"of {cell.n} seeds"
     if not cell.n:
         text = "failed" if cell.failed else "not done"
     elif cell.never:
-        never = "never" if budget is None else "> budget"
-        said = seeds if cell.never < cell.n or cell.n > 1 else "of 1 seed"
-        text = f"{never} ({cell.never} {said})"
-        if not math.isnan(cell.reached):
-            text += f", else {number(cell.reached, unit)}"
+        text = _never_text(cell, unit, budget)
     else:
         spread = "" if math.isnan(cell.sd) else f" ± {number(cell.sd, unit)}"
         text = f"{number(cell.mean, unit)}{spread}"
     return f"{text} ({cell.failed} failed)" if cell.failed and cell.n else text
+
+
+def _never_text(cell: Cell, unit: str, budget: int | None) -> str:
+    """Say with how many seeds a policy never got there, and when it did with the others."""
+    never = "never" if budget is None else "> budget"
+    seeds = "1 seed" if cell.n == 1 else f"{cell.n} seeds"
+    text = f"{never} ({cell.never} of {seeds})"
+    if not math.isnan(cell.reached):
+        text += f", else {number(cell.reached, unit)}"
+    return text
 
 
 def value_text(comparison: Comparison, site: str, policy: str, metric: str) -> str:
@@ -128,15 +134,21 @@ def headline(comparison: Comparison, metric: str, policy: str, contrast: Contras
     if n == 1:
         ((site, verdict),) = contrast.verdicts.items()
         return f"{claim} on {site}{', but the difference is not clear' if verdict == 'unclear' else ''}."
+    return f"{claim}{_over(contrast)}: {', '.join(_verdicts(contrast))}."
+
+
+def _verdicts(contrast: Contrast) -> list[str]:
+    """Say on which sites a policy is better, worse, or neither."""
     better = contrast.sites("better")
-    parts = [f"it is clearly better on {len(better) or 'none'} of {n}{f' ({listed(better)})' if better else ''}"]
+    names = f" ({listed(better)})" if better else ""
+    parts = [f"it is clearly better on {len(better) or 'none'} of {len(contrast.verdicts)}{names}"]
     if worse := contrast.sites("worse"):
         parts.append(f"clearly worse on {listed(worse)}")
     if unclear := contrast.sites("unclear"):
         parts.append(f"no difference is clear on {listed(unclear)}")
     if neither := contrast.sites("neither"):
         parts.append(f"neither gets there on {listed(neither)}")
-    return f"{claim}{_over(contrast)}: {', '.join(parts)}."
+    return parts
 
 
 def bound(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
@@ -155,12 +167,7 @@ def warnings_of(comparison: Comparison) -> list[str]:
     if len(comparison.seeds) == 1:
         found.append("There is one seed: a difference may be luck.")
     for name, facts in comparison.sites.items():
-        if facts is None and not any(run.site == name for run in comparison.runs):
-            continue  # it was not its turn yet
-        if facts is None:
-            found.append(f"Nothing could be made of {name}.")
-        elif facts.completeness.missing or not facts.completeness.finished:
-            found.append(f"The recording of {name} is not complete: {facts.completeness}.")
+        found += _warnings_of_site(comparison, name, facts)
     if comparison.empty:
         found.append(
             f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something "
@@ -168,16 +175,29 @@ def warnings_of(comparison: Comparison) -> list[str]:
         )
     if unimportant := comparison.empty_for("pst_5") if comparison.conditions.importance else []:
         found.append(f"No page is important on {listed(unimportant)}.")
+    for site, times in _missed(comparison).items():
+        if times:
+            found.append(
+                f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts "
+                "as a request that brings nothing."
+            )
+    return found
+
+
+def _missed(comparison: Comparison) -> dict[str, float]:
+    """Return the requests of a crawl that went to URLs which were never recorded, the most on each site."""
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
-    found += [
-        f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts as a "
-        "request that brings nothing."
-        for site, times in missed.items()
-        if times
-    ]
-    return found
+    return missed
+
+
+def _warnings_of_site(comparison: Comparison, name: str, facts: SiteFacts | None) -> Iterator[str]:
+    if facts is not None:
+        if facts.completeness.missing or not facts.completeness.finished:
+            yield f"The recording of {name} is not complete: {facts.completeness}."
+    elif any(run.site == name for run in comparison.runs):  # otherwise it was not its turn yet
+        yield f"Nothing could be made of {name}."
 
 
 def listed(names: Sequence[str]) -> str:

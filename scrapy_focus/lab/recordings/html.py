@@ -189,10 +189,11 @@ def _links(root: _Element, base: str, encoding: str) -> list[Found]:
             continue
         if href not in spelled:
             stripped = strip_html5_whitespace(href)
+            start = folder
             if _FROM_ORIGIN.match(stripped):
                 start = origin
-            else:
-                start = base if stripped[:1] in "#/;?" or ":" in stripped.partition("/")[0] else folder
+            elif _needs_base(stripped):
+                start = base
             spell = _spell if len(href) < _REMEMBERED else _spell.__wrapped__
             spelled[href] = spell(start, "#" if stripped.startswith("#") else stripped, encoding)
         url, is_plain = spelled[href]
@@ -202,6 +203,11 @@ def _links(root: _Element, base: str, encoding: str) -> list[Found]:
                 plain.setdefault(url, element)
     reader = PlaceReader()
     return [Found(url, reader.place(plain.get(url, element))) for url, element in first.items()]
+
+
+def _needs_base(href: str) -> bool:
+    """Whether an address is joined to the whole URL of a page, and not just to its folder."""
+    return href[:1] in "#/;?" or ":" in href.partition("/")[0]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -45,32 +45,57 @@ def doubt_of(path: Path) -> Doubt | None:
         If it cannot be read.
     """
     roots = roots_of(path)
-    here = {_origin(root) for root in roots}
+    counts = _count(path, {_origin(root) for root in roots})
+    for root in roots:
+        doubt = _doubt_of_root(root, counts)
+        if doubt is not None:
+            return doubt
+    n = counts.missing.total()
+    if not n or n < _SHARE * counts.known:
+        return None
+    hosts = ", ".join(f"{origin} ({each:,})" for origin, each in counts.missing.most_common(_NAMED))
+    more = " and others" if len(counts.missing) > _NAMED else ""
+    share = f"{n:,} of {counts.known:,} URLs ({n / counts.known:.1%})"
+    return Doubt(f"{share} are at other hosts and missing: {hosts}{more}", "")
+
+
+class _Counts(NamedTuple):
+    """Where the URLs of a recording are, by their origins."""
+
+    roots: set[str]
+    known: int  # URLs, in all
+    missing: Counter[str]  # URLs that are linked, and not recorded, at others than roots
+    moved: Counter[tuple[str, str]]  # redirects from one to the other
+
+
+def _count(path: Path, roots: set[str]) -> _Counts:
     known = 0
-    missing: Counter[str] = Counter()  # by origin: URLs that are linked, and not recorded
-    moved: Counter[tuple[str, str]] = Counter()  # by both origins: redirects from one to the other
+    missing: Counter[str] = Counter()
+    moved: Counter[tuple[str, str]] = Counter()
     with closing(open_recording(path, writable=False)) as database, reading(path):
         for url, is_missing, leads in database.execute(_URLS):
             known += 1
             origin = _origin(url)
-            if is_missing and origin not in here:
+            if is_missing and origin not in roots:
                 missing[origin] += 1
             elif leads is not None and (target := _origin(leads)) != origin:
                 moved[origin, target] += 1
-    for root, origin in zip(roots, map(_origin, roots), strict=True):
-        others = {each for each in missing if _same_host(each, origin)}
-        others |= {to for source, to in moved if source == origin and to not in here and _same_host(to, origin)}
-        strayed = Counter({each: missing[each] + moved[origin, each] for each in others})
-        for other, n in strayed.most_common(1):
-            if n >= _SHARE * known:
-                reason = f"{n:,} of {known:,} URLs ({n / known:.1%}) are at {other} and missing, or redirect there"
-                return Doubt(reason, other + root[len(origin) :])
-    n = missing.total()
-    if not n or n < _SHARE * known:
-        return None
-    hosts = ", ".join(f"{origin} ({each:,})" for origin, each in missing.most_common(_NAMED))
-    more = " and others" if len(missing) > _NAMED else ""
-    return Doubt(f"{n:,} of {known:,} URLs ({n / known:.1%}) are at other hosts and missing: {hosts}{more}", "")
+    return _Counts(roots, known, missing, moved)
+
+
+def _doubt_of_root(root: str, counts: _Counts) -> Doubt | None:
+    """Return the doubt whether a crawl from a root should have begun at another origin of the same host."""
+    origin = _origin(root)
+    others = {each for each in counts.missing if _same_host(each, origin)}
+    for source, to in counts.moved:
+        if source == origin and to not in counts.roots and _same_host(to, origin):
+            others.add(to)
+    strayed = Counter({each: counts.missing[each] + counts.moved[origin, each] for each in others})
+    for other, n in strayed.most_common(1):
+        if n >= _SHARE * counts.known:
+            share = f"{n:,} of {counts.known:,} URLs ({n / counts.known:.1%})"
+            return Doubt(f"{share} are at {other} and missing, or redirect there", other + root[len(origin) :])
+    return None
 
 
 def _origin(url: str) -> str:

@@ -16,6 +16,8 @@ from scrapy_focus.lab.recordings.html import REDIRECTING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 _TYPES = 10  # MIME types that are listed
 _LONGEST = 2000  # characters of a row
 
@@ -29,8 +31,36 @@ def describe(path: Path) -> str:
         If it cannot be read.
     """
     site = RecordedSite(path)
-    status, pages = site.status, np.array(["html" in mime for mime in site.mimes], np.bool_)
-    well = (status >= 200) & (status < 300)
+    rows = [
+        ("made from", site.meta.get("source") or "unknown"),
+        ("starts at", ", ".join(site.meta["roots"])),
+        ("complete", str(site.completeness())),
+        ("URLs", _kinds(site)),
+        ("links", f"{len(site.targets):,}"),
+    ]
+    if site.has_versions:
+        rows.append(("versions", _versions(site)))
+    if site.has_renderings:
+        rows.append(("rendered", _renderings(site)))
+    rows += [
+        ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
+        ("checksums", "there, --verify looks at them" if SUMS in site.meta else "none"),
+        ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
+    ]
+    types = _types(site)
+    site.close()
+    lines = [printable(f"{path}"), *(f"  {name:<10} {printable(text, _LONGEST)}" for name, text in rows)]
+    return "\n".join([*lines, *types])
+
+
+def _is_well(site: RecordedSite) -> NDArray[np.bool_]:
+    return (site.status >= 200) & (site.status < 300)
+
+
+def _kinds(site: RecordedSite) -> str:
+    """Say how many URLs there are of each kind."""
+    status, well = site.status, _is_well(site)
+    pages = np.array(["html" in mime for mime in site.mimes], np.bool_)
     redirects = np.isin(status, REDIRECTING)
     forbidden = sum(error == "ignored" for error in site.errors.values())
     kinds = {
@@ -41,34 +71,25 @@ def describe(path: Path) -> str:
         "not to be asked for": forbidden,
         "without response": len(site.errors) - forbidden,
     }
+    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"
+
+
+def _types(site: RecordedSite) -> list[str]:
+    """Say how many files there are of each type, and how large they are, in lines below a head."""
     types: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
-    for page in np.flatnonzero(well).tolist():
+    for page in np.flatnonzero(_is_well(site)).tolist():
         mime = site.mimes[page] or "(no type)"
         types[mime] += 1
         sizes[mime] += int(site.size[page])
-    rows = [
-        ("made from", site.meta.get("source") or "unknown"),
-        ("starts at", ", ".join(site.meta["roots"])),
-        ("complete", str(site.completeness())),
-        ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
-        ("links", f"{len(site.targets):,}"),
-        *([("versions", _versions(site))] if site.has_versions else []),
-        *([("rendered", _renderings(site))] if site.has_renderings else []),
-        ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
-        ("checksums", "there, --verify looks at them" if SUMS in site.meta else "none"),
-        ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
-    ]
-    site.close()
-    lines = [printable(f"{path}"), *(f"  {name:<10} {printable(text, _LONGEST)}" for name, text in rows)]
+    lines = []
     if types:
         lines.append("  types           URLs           MB")
-    lines += [
-        f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {printable(mime)}" for mime, count in types.most_common(_TYPES)
-    ]
+    for mime, count in types.most_common(_TYPES):
+        lines.append(f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {printable(mime)}")
     if len(types) > _TYPES:
         lines.append(f"    and {len(types) - _TYPES} more")
-    return "\n".join(lines)
+    return lines
 
 
 def _versions(site: RecordedSite) -> str:

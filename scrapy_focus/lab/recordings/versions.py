@@ -138,23 +138,27 @@ def read_answers(database: sqlite3.Connection, tables: Sequence[str]) -> Arrays:
     for table in tables:
         rows = database.execute(f"SELECT {_ANSWER} FROM {table} ORDER BY id")  # noqa: S608 (constants)
         while some := rows.fetchmany(_AT_ONCE):
-            status, error, mime, size, seconds, redirect, header_size, digest = zip(*some, strict=True)
-            answered = [value is not None or text is not None for value, text in zip(status, error, strict=True)]
-            values = {
-                "status": np.array([value or 0 for value in status], np.int16),
-                "recorded": answered,
-                "size": size,
-                "header_size": header_size,
-                "seconds": seconds,
-                "redirect": [-1 if value is None else value for value in redirect],
-                "digest": [int.from_bytes(value or b"", "big", signed=True) for value in digest],
-                "mime": list(map(mimes, mime)),
-                "error": [errors(text or "") for text in error],
-            }
-            for name, value in values.items():
+            for name, value in _columns_of(some, mimes, errors).items():
                 lots[name].append(np.array(value, _KINDS[name]))
     columns = {f"answers.{name}": joined(parts, _KINDS[name]) for name, parts in lots.items()}
     return columns | packed("mimes", mimes.names()) | packed("errors", errors.names())
+
+
+def _columns_of(rows: Sequence[Sequence[Any]], mimes: Sorter, errors: Sorter) -> dict[str, Any]:
+    """Return the columns of some answers, with numbers for types and errors."""
+    status, error, mime, size, seconds, redirect, header_size, digest = zip(*rows, strict=True)
+    answered = [value is not None or text is not None for value, text in zip(status, error, strict=True)]
+    return {
+        "status": np.array([value or 0 for value in status], np.int16),
+        "recorded": answered,
+        "size": size,
+        "header_size": header_size,
+        "seconds": seconds,
+        "redirect": [-1 if value is None else value for value in redirect],
+        "digest": [int.from_bytes(value or b"", "big", signed=True) for value in digest],
+        "mime": list(map(mimes, mime)),
+        "error": [errors(text or "") for text in error],
+    }
 
 
 def read_histories(database: sqlite3.Connection, n_urls: int) -> Arrays:

@@ -390,27 +390,35 @@ class SiteWriter:
         if is_known and (answer.since is None or self._is_version(page, answer.since)):
             return
         headers = _clean(answer.headers)
-        html = answer.status is not None and is_page(mime_of(headers), answer.body)
-        content = read_page(answer.url, headers, answer.body) if html else Content([], "")
-        came = answer.status is not None and 200 <= answer.status < 300
-        well = html and came
-        kept = self.bodies and (well or (came and listing_of(beginning(answer.body)) in ("sitemap", "feed")))
+        is_html = answer.status is not None and is_page(mime_of(headers), answer.body)
+        content = Content([], "")
+        if is_html:
+            content = read_page(answer.url, headers, answer.body)
         size = len(answer.body) if answer.size is None else answer.size
-        values = self._values(answer, headers, content, size=size, keep=kept)
-        if answer.since is not None:
-            self._keep_versions()
-        if is_known:
-            values |= {"page": page, "since": answer.since}
-            source = self._database.execute(_INSERT, values).lastrowid or 0
-        else:
-            self._database.execute(_UPDATE, {"page": page, **values})
-            source = page
-            if answer.since is not None:
-                self._database.execute("INSERT INTO begins VALUES (?, ?)", (page, answer.since))
-        if well:
+        keep = self._keeps(answer, is_html=is_html)
+        values = self._values(answer, headers, content, size=size, keep=keep)
+        source = self._store(page, answer.since, values, is_known=is_known)
+        if is_html and _is_success(answer):
             self._add_links(source, content.links, "version_links" if is_known else "links")
             if self.renderings and not is_known and _runs_scripts(headers, answer.body):
                 self._rendering_of(page)
+
+    def _keeps(self, answer: Answer, *, is_html: bool) -> bool:
+        """Whether the body of an answer is stored: that of a page, a sitemap or a feed."""
+        if not self.bodies or not _is_success(answer):
+            return False
+        return is_html or listing_of(beginning(answer.body)) in ("sitemap", "feed")
+
+    def _store(self, page: int, since: float | None, values: dict[str, Any], *, is_known: bool) -> int:
+        """Write an answer, as a version where the page has one already; return the number of its row."""
+        if since is not None:
+            self._keep_versions()
+        if is_known:
+            return self._database.execute(_INSERT, {**values, "page": page, "since": since}).lastrowid or 0
+        self._database.execute(_UPDATE, {"page": page, **values})
+        if since is not None:
+            self._database.execute("INSERT INTO begins VALUES (?, ?)", (page, since))
+        return page
 
     def _add_rendering(self, rendering: Rendering) -> None:
         page = self._number(rendering.url)
@@ -600,6 +608,10 @@ class SiteWriter:
                     "safe, and the same command resumes there"
                 )
             raise RecordingError(message) from error
+
+
+def _is_success(answer: Answer) -> bool:
+    return answer.status is not None and 200 <= answer.status < 300
 
 
 def _clean(headers: Mapping[str, str]) -> dict[str, str]:

@@ -223,65 +223,109 @@ class Answers:
             if page in site.unrendered:
                 flight.end("unrecorded")
                 return 0
-        status, size, redirect = columns.status[answer], columns.size[answer], columns.redirect[answer]
-        if not status:
+        if not columns.status[answer]:
             return self._fail(flight, site.answers.errors.get(answer, "failure: unknown"))
+        return self._respond(flight, answer)
+
+    def _respond(self, flight: Flight, answer: int) -> int:
+        """A response came: decide whether it is followed, asked for again, or the last; return the bytes received."""
+        columns = self._columns
+        status, size, redirect = columns.status[answer], columns.size[answer], columns.redirect[answer]
         blocked = not flight.is_head and self._is_blocked(answer)
         if blocked and size >= _SMALL:
             flight.end("mime_stop")
             return 0
         if redirect >= 0 and not (flight.is_head and status not in REDIRECTING):  # a HEAD sees no refresh
             self._redirect(flight, redirect)
-        elif status in REDIRECTING and redirect_of(site.urls[page], status, site.headers(answer)).startswith("http"):
-            flight.end("ignored" if flight.is_head else "filtered")  # off the site
+        elif status in REDIRECTING and self._leads_elsewhere(flight.out, answer):
+            flight.end("ignored" if flight.is_head else "filtered")
         elif status in RETRIED and flight.tries < self.retries:
             flight.tries += 1
         elif blocked:
             flight.end("mime_stop")
         else:
-            flight.end(final=page, answer=answer)
-            if self._known is not None and flight.pick.method == "GET" and 200 <= status < 300:
-                flight.changed = self._known.changed(flight.pick.key, answer)
-                flight.is_told = flight.changed is False and self._known.can_tell(answer)
-        return columns.header_size[answer] + (0 if flight.is_head or flight.is_told else size)
+            flight.end(final=flight.out, answer=answer)
+            self._compare(flight, answer)
+        received = columns.header_size[answer]
+        if not flight.is_head and not flight.is_told:
+            received += size
+        return received
+
+    def _leads_elsewhere(self, page: int, answer: int) -> bool:
+        """Whether an answer redirects to another site."""
+        site = self.site
+        target = redirect_of(site.urls[page], self._columns.status[answer], site.headers(answer))
+        return target.startswith("http")
+
+    def _compare(self, flight: Flight, answer: int) -> None:
+        """Note whether a page has changed since its last visit, and whether the server could say so."""
+        if self._known is None or flight.pick.method != "GET":
+            return
+        if 200 <= self._columns.status[answer] < 300:
+            flight.changed = self._known.changed(flight.pick.key, answer)
+            flight.is_told = flight.changed is False and self._known.can_tell(answer)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
-        pick, page, seconds = flight.pick, flight.final, now - flight.since
-        if flight.is_plain or (flight.is_rendering and self.render == "never"):
-            pick = pick._replace(method="GET")
-        payload = None if self._knows is None else _VISITED
-        if page < 0:
-            return Outcome(
-                pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload,
-                requests=flight.requests, received=flight.all_received,
-            )  # fmt: skip
-        answer, columns = flight.answer, self._columns
-        if answer == NOT_YET:
-            return Outcome(
-                pick=pick, status=_NOT_FOUND, seconds=seconds, error="" if flight.is_head else "http_error",
-                also=tuple(flight.also), payload=payload,
-                once=self._known is not None and not flight.is_head and self._known.is_gone(pick.key, _NOT_FOUND),
-                requests=flight.requests, received=flight.all_received,
-            )  # fmt: skip
-        status = columns.status[answer]
-        well = 200 <= status < 300
-        outcome = Outcome(
-            pick=pick, status=status, mime=columns.mimes[answer], size=columns.size[answer], seconds=seconds,
-            items=self._items_of(flight) if well and not flight.is_head and flight.changed is not False else 0.0,
-            error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
-            changed=flight.changed, page=RecordedPage(self.site, page, answer),
-            scripted=self._may_be_rendered(flight) and well, requests=flight.requests, received=flight.all_received,
-        )  # fmt: skip
+        bare = self._without_answer(flight, now)
+        pick = bare.pick
+        if flight.final < 0:
+            return bare._replace(error=flight.error)
+        if flight.answer == NOT_YET:
+            return bare._replace(
+                status=_NOT_FOUND,
+                error="" if flight.is_head else "http_error",
+                once=not flight.is_head and self._is_gone(pick, _NOT_FOUND),
+            )
+        outcome = self._with_answer(bare, flight)
         if outcome.scripted:
             self._plain.add(pick.key)
         if self._known is None or pick.method != "GET":
             return outcome
+        return self._as_visit(outcome, flight, self._known)
+
+    def _without_answer(self, flight: Flight, now: float) -> Outcome:
+        """Return what an outcome has whatever came: its pick, and what was asked for and received."""
+        pick = flight.pick
+        if flight.is_plain or (flight.is_rendering and self.render == "never"):
+            pick = pick._replace(method="GET")
+        return Outcome(
+            pick=pick, seconds=now - flight.since, also=tuple(flight.also),
+            payload=None if self._knows is None else _VISITED, requests=flight.requests, received=flight.all_received,
+        )  # fmt: skip
+
+    def _as_visit(self, outcome: Outcome, flight: Flight, known: Known) -> Outcome:
+        """Return an outcome with what a visit shows of the next one: how long the page stays as it is, or is gone."""
+        status = self._columns.status[flight.answer]
         if flight.is_told:
             outcome = outcome._replace(status=_NOT_MODIFIED, size=0, page=None)
         return outcome._replace(
-            max_age=self._known.max_age(answer) if well else None, once=self._known.is_gone(pick.key, status)
+            max_age=known.max_age(flight.answer) if 200 <= status < 300 else None,
+            once=self._is_gone(outcome.pick, status),
         )
+
+    def _with_answer(self, outcome: Outcome, flight: Flight) -> Outcome:
+        """Return an outcome with what was received at last."""
+        answer, columns = flight.answer, self._columns
+        status = columns.status[answer]
+        well = 200 <= status < 300
+        items = 0.0
+        if well and not flight.is_head and flight.changed is not False:
+            items = self._items_of(flight)
+        return outcome._replace(
+            status=status,
+            mime=columns.mimes[answer],
+            size=columns.size[answer],
+            items=items,
+            error="" if well or flight.is_head else "http_error",
+            changed=flight.changed,
+            page=RecordedPage(self.site, flight.final, answer),
+            scripted=self._may_be_rendered(flight) and well,
+        )
+
+    def _is_gone(self, pick: Pick, status: int) -> bool:
+        """Whether a page that was there at an earlier visit is gone."""
+        return self._known is not None and self._known.is_gone(pick.key, status)
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""

@@ -206,12 +206,7 @@ def read_importance(path: Path) -> dict[str, float]:
                 if not row or (reader.line_num == 1 and row[0].strip().lower() == "url"):
                     continue
                 at = f"{path}, line {reader.line_num}"
-                if len(row) != 2:
-                    raise ConfigError(f"{at} has {len(row)} columns; give a URL and its importance, as http://a/b,12.5")
-                url, text = (part.strip() for part in row)
-                value = _number(text)
-                if value is None:
-                    raise ConfigError(f"{at}: the importance is {brief(text)}; give a number from 0")
+                url, value = _read_row(row, at)
                 if url in known:
                     raise ConfigError(f"{at}: {brief(url)} stands in an earlier line too; give each URL once")
                 known[url] = value
@@ -223,6 +218,16 @@ def read_importance(path: Path) -> dict[str, float]:
     if not known:
         raise ConfigError(f"{path} has no importance of any page; give a URL and a number in each line")
     return known
+
+
+def _read_row(row: list[str], at: str) -> tuple[str, float]:
+    if len(row) != 2:
+        raise ConfigError(f"{at} has {len(row)} columns; give a URL and its importance, as http://a/b,12.5")
+    url, text = (part.strip() for part in row)
+    value = _number(text)
+    if value is None:
+        raise ConfigError(f"{at}: the importance is {brief(text)}; give a number from 0")
+    return url, value
 
 
 def _visited(percent: float, n_pages: int) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.lab.recordings.format import RecordedSite
     from scrapy_focus.lab.replay.answers import Flight
+    from scrapy_focus.web.entries import Listed
 
 _AT_ONCE = 500  # signals, as live
 
@@ -32,12 +33,7 @@ class RecordedSignals:
 
     def of(self, flight: Flight, now: float) -> Iterator[list[Signal]]:
         """Yield what the page of a pick says of others, so many signals at a time; ``now`` as the crawl is told."""
-        site = self.site
-        if flight.answer < 0 or flight.is_head:
-            return
-        if not 200 <= site.answers.status[flight.answer] < 300:
-            return
-        body = site.body(flight.answer) or b""
+        body = self._body(flight)
         kind = listing_of(beginning(body))
         if kind not in ("sitemap", "feed"):
             return
@@ -47,14 +43,29 @@ class RecordedSignals:
         for part in reading:
             self.counts["signal/entries"] += len(part)
             for entry in part:
-                news = self._told.news(entry, site.urls[flight.final], now)
-                if isinstance(news, str):
-                    self.counts[f"signal/{news}"] += 1
-                elif (page := site.find(news.url)) not in (-1, flight.pick.key):
-                    waiting.append(Signal(page, site.hosts[page], news.modified, kind))
+                signal = self._signal(entry, flight, kind, now)
+                if signal is not None:
+                    waiting.append(signal)
             while len(waiting) >= _AT_ONCE:
                 yield waiting[:_AT_ONCE]
                 del waiting[:_AT_ONCE]
         yield waiting
         if reading.cut:
             self.counts["signal/cut"] += 1
+
+    def _body(self, flight: Flight) -> bytes:
+        """Return the body that a pick brought, empty where there is none."""
+        if flight.answer < 0 or flight.is_head or not 200 <= self.site.answers.status[flight.answer] < 300:
+            return b""
+        return self.site.body(flight.answer) or b""
+
+    def _signal(self, entry: Listed, flight: Flight, kind: str, now: float) -> Signal | None:
+        """Return what an entry says of another page of the site, if that is new."""
+        news = self._told.news(entry, self.site.urls[flight.final], now)
+        if isinstance(news, str):
+            self.counts[f"signal/{news}"] += 1
+            return None
+        page = self.site.find(news.url)
+        if page in (-1, flight.pick.key):
+            return None
+        return Signal(page, self.site.hosts[page], news.modified, kind)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.stop import StopRule
-    from scrapy_focus.core.types import Link, Pick
+    from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.lab.replay.answers import Items, Render
     from scrapy_focus.lab.replay.latency import Latency
 
@@ -168,21 +168,16 @@ def simulate(
     When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
     nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
-    in_flight = concurrency.slots if isinstance(concurrency, Leases) else concurrency
-    if in_flight < 1 or retries < 0 or (seed is not None and seed < 0):
-        raise ConfigError(
-            f"simulate(concurrency={concurrency}, retries={retries}, seed={seed}): at least one pick is in flight, and "
-            "neither retries nor seed are negative"
-        )
-    site = site if isinstance(site, RecordedSite) else RecordedSite(site)
+    _check_numbers(concurrency, retries, seed)
+    if not isinstance(site, RecordedSite):
+        site = RecordedSite(site)
     limits = budget if isinstance(budget, Budget) else Budget(requests=budget)
-    if (policy.can("again") or policy.never_ends) and stop is None and not any(limits.limits.values()):
-        raise ConfigError(
-            f"{type(policy).__qualname__} fetches pages again and again, so that the simulation would not end: give it "
-            "a budget, or a stop rule"
-        )
+    _check_end(policy, stop, limits)
     wanted = getattr(goal, "types", ())
-    ignored = blocked_extensions(wanted) if ignored is None else ignored
+    if ignored is None:
+        ignored = blocked_extensions(wanted)
+    if poor_last is None:
+        poor_last = policy.poor_last
     if truth is None:
         truth = SiteTruth(site, goal, ignored=ignored, items=items, retries=retries, blocked_mimes=blocked_mimes)
     elif truth.site.path.absolute() != site.path.absolute():
@@ -194,7 +189,7 @@ def simulate(
         policy, frontier=frontier, goal=goal, mission=mission,
         budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds, rate=limits.rate),
         stop=copy.deepcopy(stop), most_waiting=most_waiting,
-        poor=PoorLinks() if (policy.poor_last if poor_last is None else poor_last) else None,
+        poor=PoorLinks() if poor_last else None,
         seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(
@@ -203,16 +198,45 @@ def simulate(
         knows=crawl.knows if crawl.comes_back else None, render=render,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
-    rule = most_out if policy.can("learn") else None
-    leases = concurrency if isinstance(concurrency, Leases) else Leases(slots=concurrency, most_out=rule)
-    run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network, Desk(leases))
-    seeds = policy.seeds() if isinstance(policy, Informed) else None
+    delays = latency if callable(latency) else Constant(latency)
+    run = _Run(crawl, answers, clock, delays, network, Desk(_leases(concurrency, policy)))
     try:
-        run.start(answers.roots() if seeds is None else seeds)
+        run.start(_seeds(policy, answers))
         run.go()
     finally:
         crawl.close()
     return run.harvest(truth)
+
+
+def _check_numbers(concurrency: int | Leases, retries: int, seed: int | None) -> None:
+    in_flight = concurrency.slots if isinstance(concurrency, Leases) else concurrency
+    if in_flight < 1 or retries < 0 or (seed is not None and seed < 0):
+        raise ConfigError(
+            f"simulate(concurrency={concurrency}, retries={retries}, seed={seed}): at least one pick is in flight, and "
+            "neither retries nor seed are negative"
+        )
+
+
+def _leases(concurrency: int | Leases, policy: Policy) -> Leases:
+    if isinstance(concurrency, Leases):
+        return concurrency
+    return Leases(slots=concurrency, most_out=most_out if policy.can("learn") else None)
+
+
+def _check_end(policy: Policy, stop: StopRule | None, budget: Budget) -> None:
+    """Raise an error if nothing would end the simulation."""
+    comes_again = policy.can("again") or policy.never_ends
+    if comes_again and stop is None and not any(budget.limits.values()):
+        raise ConfigError(
+            f"{type(policy).__qualname__} fetches pages again and again, so that the simulation would not end: give it "
+            "a budget, or a stop rule"
+        )
+
+
+def _seeds(policy: Policy, answers: Answers) -> Sequence[Link]:
+    """Return where the crawl begins: at the roots, unless a policy that knows the truth says otherwise."""
+    seeds = policy.seeds() if isinstance(policy, Informed) else None
+    return answers.roots() if seeds is None else seeds
 
 
 class _Run:
@@ -292,16 +316,15 @@ class _Run:
         """When another link is due or has its turn, and can be fetched before anything that is on its way arrives."""
         crawl = self.crawl
         due, turn = crawl.next_due, crawl.next_turn
-        if (
-            (due is None and turn is None)
-            or not self._waiting
-            or crawl.finished()
-            or not self.desk.has_room(self._seen)
-        ):
+        if due is None and turn is None:
             return None
-        times = [] if due is None else [due]
-        if turn is not None:
-            times = [max(time, turn) for time in times] + ([turn] if len(crawl.frontier) else [])
+        if not self._waiting or crawl.finished() or not self.desk.has_room(self._seen):
+            return None
+        times = []
+        if due is not None:
+            times.append(due if turn is None else max(due, turn))
+        if turn is not None and len(crawl.frontier):
+            times.append(turn)
         first = min(times, default=math.inf)
         return first if first < self._waiting[0][0] else None
 
@@ -412,8 +435,7 @@ class _Run:
         outcome = self.answers.outcome(flight, self.clock.now)
         if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
             outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
-        well = "probed" if flight.is_head else "unchanged" if outcome.changed is False else "ok"
-        self.counts[f"outcome/{outcome.error.partition(':')[0] or well}"] += 1
+        self.counts[f"outcome/{_name_of(outcome, flight)}"] += 1
         self.missed += outcome.error == "unrecorded"
         if flight.shown >= 0:
             self.counts["browser/read"] += 1
@@ -454,3 +476,14 @@ class _Run:
             self.crawl.rewards, self._target_bytes, self._other_bytes, seconds, page, head, earlier + reward,
             len(self._hosts),
         )  # fmt: skip
+
+
+def _name_of(outcome: Outcome, flight: Flight) -> str:
+    """Return the name under which an outcome is counted."""
+    if outcome.error:
+        return outcome.error.partition(":")[0]
+    if flight.is_head:
+        return "probed"
+    if outcome.changed is False:
+        return "unchanged"
+    return "ok"

@@ -132,19 +132,9 @@ class SiteTruth:
             key, method = (waiting, _GET) if waiting >= 0 else (~waiting, _RENDER)
             pick = Pick(0, key, urls[key], site_hosts[key], depth, 0, 0.0, None, -1, method, b"")
             flight = Flight(pick, 0.0)
-            last = -1
-            while (page := answers.next_request(flight)) >= 0:
-                if page != last and method == _GET:
-                    order.append(page)
-                flight.out = last = page
-                if (size := answers.receive(flight)) is not None:
-                    requests += 1 + len(flight.besides)
-                    received += size + sum(flight.besides)
-                    flight.received = size
-                    flight.besides = []
-                to = flight.leads_to if flight.page < 0 else flight.page
-                if to >= 0 and to != page:
-                    self._redirects[page] = to
+            asked, came = self._ask(answers, flight, order)
+            requests += asked
+            received += came
             outcome = answers.outcome(flight, 0.0)
             reward = worth(goal, outcome) or 0.0
             rewards += reward
@@ -168,6 +158,24 @@ class SiteTruth:
             other_bytes=received - target_bytes,
             hosts=len(hosts),
         )
+
+    def _ask(self, answers: Answers, flight: Flight, order: array[int]) -> tuple[int, int]:
+        """Ask for a page until nothing more goes out for it; return the requests, and the bytes received."""
+        requests = received = 0
+        last = -1
+        while (page := answers.next_request(flight)) >= 0:
+            if page != last and flight.pick.method == _GET:
+                order.append(page)
+            flight.out = last = page
+            if (size := answers.receive(flight)) is not None:
+                requests += 1 + len(flight.besides)
+                received += size + sum(flight.besides)
+                flight.received = size
+                flight.besides = []
+            to = flight.leads_to if flight.page < 0 else flight.page
+            if to >= 0 and to != page:
+                self._redirects[page] = to
+        return requests, received
 
 
 def _copy(goal: Goal) -> Goal:

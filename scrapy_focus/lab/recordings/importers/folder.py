@@ -90,11 +90,13 @@ class FolderSite:
         file = Path(self.root, *parts)
         if self._has(file) and file.is_dir():
             if not location.endswith("/"):
-                location = f"/{location.strip('/')}/" + (f"?{query}" if query else "")
-                return Page.of(b"", status=301, location=location)
+                return _redirect_to_folder(location, query)
             file /= "index.html"
         elif location.endswith("/"):
             return _not_found()
+        return self._page_of(file)
+
+    def _page_of(self, file: Path) -> Page:
         if not self._has(file) and file.suffix == ".html":
             file = file.with_name(file.name + ".gz")
         if not self._has(file) or not file.is_file():
@@ -112,6 +114,13 @@ class FolderSite:
             return False
 
 
+def _redirect_to_folder(location: str, query: str) -> Page:
+    target = f"/{location.strip('/')}/"
+    if query:
+        target += f"?{query}"
+    return Page.of(b"", status=301, location=target)
+
+
 class MirrorSite(FolderSite):
     """Answers as the site did of which ``wget --mirror`` made a folder, with ``--adjust-extension`` or without.
 
@@ -121,12 +130,7 @@ class MirrorSite(FolderSite):
 
     def fetch(self, path: str) -> Page:
         """Return the answer to a request for `path` (percent-encoded, with or without a query)."""
-        location, _, query = path.partition("?")
-        name = f"{location}index.html" if location.endswith("/") else location
-        names = [
-            f"{name}{mark}{_in_name(query)}" for mark in ("%3F", "@") if query
-        ]  # @: as wget names files on Windows
-        for known in [*(spelled for name in names for spelled in (name, f"{name}.html")), path, f"{location}.html"]:
+        for known in _names_of(path):
             page = super().fetch(known)
             if page.status == 200 or (page.location and super().fetch(page.location).status == 200):
                 break
@@ -135,6 +139,18 @@ class MirrorSite(FolderSite):
         if page.mime == OCTET_STREAM and _BEGINS_PAGE.match(page.body[:_HEAD]):
             return Page.of(page.body)
         return page
+
+
+def _names_of(path: str) -> list[str]:
+    """Return the names that mirroring programs give to the file of a path, the most likely first."""
+    location, _, query = path.partition("?")
+    name = f"{location}index.html" if location.endswith("/") else location
+    names = []
+    if query:
+        for mark in ("%3F", "@"):  # @: as wget names files on Windows
+            spelled = f"{name}{mark}{_in_name(query)}"
+            names += [spelled, f"{spelled}.html"]
+    return [*names, path, f"{location}.html"]
 
 
 class SiteImporter:
@@ -241,14 +257,20 @@ def _check_root(site: Site, folder: Path, root: str) -> None:
             break
     if answer.status == 200 and "html" in answer.headers["Content-Type"]:
         return
-    pages = (file for name in ("index.html", "index.html.gz", "*.html", "*.htm") for file in folder.rglob(name))
-    there = [file.relative_to(folder).as_posix() for file in islice(pages, 1000)]
-    there.sort(key=lambda name: (name.count("/"), "index.html" not in name, name))
+    there = _pages_in(folder)
     urls = ", ".join(dict.fromkeys(urljoin(root, f"/{quote(name)}") for name in there[:3]))
     advice = f"start at one that is there, as root={urls}" if urls else "and no other HTML page either"
     if urls and (above := there[0].rpartition("/index.html")[0]):
         advice += f"; or name the folder {folder / above}"
     raise RecordingError(f"{folder} has no HTML page {_path(root)}, for the root {root}: {advice}")
+
+
+def _pages_in(folder: Path) -> list[str]:
+    """Return the names of HTML pages in a folder, 1,000 at most; those near the top and the indexes come first."""
+    pages = (file for name in ("index.html", "index.html.gz", "*.html", "*.htm") for file in folder.rglob(name))
+    there = [file.relative_to(folder).as_posix() for file in islice(pages, 1000)]
+    there.sort(key=lambda name: (name.count("/"), "index.html" not in name, name))
+    return there
 
 
 def _answer(site: Site, url: str) -> Answer:

@@ -173,7 +173,11 @@ class Pages:
             return []
         section = int(plan.section[topic])
         lists = [(self.section_path(section), section_name(section)), (self.topic_path(topic), topic_name(topic))]
-        return lists[:1] if plan.manner.far else lists[1:] if plan.manner.small_world else lists
+        if plan.manner.far:
+            return lists[:1]
+        if plan.manner.small_world:
+            return lists[1:]
+        return lists
 
     def _page(self, title: str, body: str, head: str = "") -> str:
         manner = self._plan.manner

@@ -196,15 +196,7 @@ class NewsSite:
         plan, html, far = self.plan, self._html, self.manner.far
         match path.split("/")[1:]:
             case [""]:
-                if far:
-                    regions = [(f"/r/{region}/", f"region {region + 1}") for region in range(_REGIONS)]
-                    picks = self._picks[plan.gone[self._picks] > at][:_PICKS]
-                    return html.listing("From all regions", [("regions", regions), *self._beyond], picks.tolist())
-                return html.listing(
-                    "Today",
-                    [("sections", self._all_sections()), *self._beyond],
-                    self._latest(plan.on_front, at, _ON_FRONT),
-                )
+                return self._front(at)
             case ["wire", ""] if far:
                 return html.listing("Wire", [], self._latest(plan.everything, at, _ON_WIRE))
             case ["r", region, ""] if far and region in map(str, range(_REGIONS)):
@@ -227,6 +219,15 @@ class NewsSite:
                 some = self._archived(int(found[1]) - 1)
                 return html.listing(f"Archive, page {found[1]}", [], self._latest(some, at, _PER_PAGE))
         return None
+
+    def _front(self, at: float) -> str:
+        plan, html = self.plan, self._html
+        if self.manner.far:
+            regions = [(f"/r/{region}/", f"region {region + 1}") for region in range(_REGIONS)]
+            picks = self._picks[plan.gone[self._picks] > at][:_PICKS]
+            return html.listing("From all regions", [("regions", regions), *self._beyond], picks.tolist())
+        sections = [("sections", self._all_sections()), *self._beyond]
+        return html.listing("Today", sections, self._latest(plan.on_front, at, _ON_FRONT))
 
     def _section(self, section: int, at: float) -> str:
         name, plan = section_name(section), self.plan
@@ -271,20 +272,29 @@ class NewsSite:
             lists = dict.fromkeys(("/", *self.hubs()))
             return self._urlset(((each, self._list_changed(each, at)) for each in lists), at, origin)
         if path == "/sitemap-news.xml":
-            new = [a for a in plan.born_within(BEGIN - DAY, at).tolist() if plan.is_there(a, at)]
-            return self._urlset(((html.path(a), plan.changed(a, at)) for a in reversed(new)), at, origin)
+            new = plan.born_within(BEGIN - DAY, at).tolist()
+            return self._map_of(reversed(new), at, origin)
         if (found := _SITEMAP.match(path)) and path in maps:
             low = (int(found[1]) - 1) * _PER_SITEMAP
-            some = [a for a in self._old[low : low + _PER_SITEMAP].tolist() if plan.is_there(a, at)]
-            return self._urlset(((html.path(a), plan.changed(a, at)) for a in some), at, origin)
+            return self._map_of(self._old[low : low + _PER_SITEMAP].tolist(), at, origin)
         return None
+
+    def _map_of(self, articles: Iterable[int], at: float, origin: str) -> Page:
+        """Return a sitemap of those articles that are there."""
+        plan, html = self.plan, self._html
+        there = (article for article in articles if plan.is_there(article, at))
+        return self._urlset(((html.path(article), plan.changed(article, at)) for article in there), at, origin)
 
     def _urlset(self, urls: Iterable[tuple[str, float]], at: float, origin: str) -> Page:
         """Return a sitemap, which says the time of each change as the site does it."""
         said: list[tuple[str, float | None]] = []
         for path, changed in urls:
-            lies = self.manner.lastmod == "lying" and _share(path) < self.manner.lying
-            said.append((path, None if self.manner.lastmod == "missing" else at if lies else changed))
+            if self.manner.lastmod == "missing":
+                said.append((path, None))
+            elif self.manner.lastmod == "lying" and _share(path) < self.manner.lying:
+                said.append((path, at))
+            else:
+                said.append((path, changed))
         return Page.of(self._html.urlset(origin, said).encode(), mime="application/xml")
 
     def _page(self, path: str, html: str, at: float, changed: float, kind: str, mime: str = "text/html") -> Page:

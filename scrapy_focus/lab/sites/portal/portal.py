@@ -271,14 +271,8 @@ class StatisticsPortal:
         if e > 0 and parts[:1] != ["archive"]:
             return None  # files are numbered across the editions; only bulletins stand below the prefix of theirs
         match parts:
-            case ["files" | "archive", _, _] | ["media", _, _] if parts[1] not in ("images", "films"):
-                file = self._plan.file_at(path)
             case ["media", ("images" | "films") as kind, name]:
                 return None if query else self._media(kind, name)
-            case ["download", number] | ["node", number, "file"] if _is_number(number):
-                file = self._plan.file_of_number(int(number))
-            case ["download"] if query.startswith("id=") and _is_number(query[3:]):
-                file = self._plan.file_of_number(int(query[3:]))
             case ["node", number] if _is_number(number) and not query:
                 target = self._plan.path_of_node(int(number))
                 return _redirect(target) if target else None
@@ -286,11 +280,21 @@ class StatisticsPortal:
                 return Page.of(_ASSETS[name][1], mime=_ASSETS[name][0])
             case ["robots.txt"]:
                 return Page.of(_ROBOTS.encode(), mime="text/plain")
-            case _:
-                return None
+        file = self._data_file(path, parts, query)
         if file is None or file.dead or path not in (file.link, file.url):
             return None
         return _send(file) if path == file.url else _redirect(file.url, status=302)
+
+    def _data_file(self, path: str, parts: list[str], query: str) -> DataFile | None:
+        """Return the file at an address, or the one to which it leads."""
+        match parts:
+            case ["files" | "archive", _, _] | ["media", _, _] if parts[1] not in ("images", "films"):
+                return self._plan.file_at(path)
+            case ["download", number] | ["node", number, "file"] if _is_number(number):
+                return self._plan.file_of_number(int(number))
+            case ["download"] if query.startswith("id=") and _is_number(query[3:]):
+                return self._plan.file_of_number(int(query[3:]))
+        return None
 
     def _media(self, kind: str, name: str) -> Page | None:
         found = _MEDIA.fullmatch(name)

@@ -96,35 +96,38 @@ class Api:
 
     def _list(self, section: Section, asked: Mapping[str, object]) -> Page:
         size, page = asked.get("size", asked.get("limit", section.size)), asked.get("page", 1)
-        offset: object = None
-        if section.make == "offset":
-            offset = asked.get("offset", 0)
-        elif section.make == "cursor":
+        if section.make == "cursor":
             page = self._plan.cursors[section.name].get(str(asked["cursor"])) if "cursor" in asked else 1
         if not isinstance(size, int) or not 1 <= size <= _LARGEST or not isinstance(page, int) or page < 1:
             return _no(400, f"page, cursor and size (1 to {_LARGEST}) have to be right")
-        first = (page - 1) * size if offset is None else offset
+        first: object = (page - 1) * size
+        if section.make == "offset":
+            first = asked.get("offset", 0)
         if not isinstance(first, int) or first < 0:
             return _no(400, "offset is a number")
         if section.make == "next" and first >= section.datasets:
             return _no(404, "no such page")
         last = first + size if section.make == "endless" else min(first + size, section.datasets)
         items = [self._item(section, number) for number in range(first, last)]
+        said = self._said(section, page, first, size)
+        return _json({**said, _NAMES.get(section.make, "results"): items})
+
+    def _said(self, section: Section, page: int, first: int, size: int) -> dict[str, object]:
+        """Return what an answer says besides its items, by the kind of API."""
         pages = -(-section.datasets // size)
-        said: dict[str, object] = {}
         match section.make:
             case "next":
                 after = f"/api/{section.name}/datasets?page={page + 1}" if page < pages else None
-                said = {"count": section.datasets, "next": after}
+                return {"count": section.datasets, "next": after}
             case "pages" | "post" | "key":
-                said = {"page": page, "pages": pages, "total": section.datasets}
+                return {"page": page, "pages": pages, "total": section.datasets}
             case "offset":
-                said = {"offset": first, "limit": size, "total": section.datasets}
+                return {"offset": first, "limit": size, "total": section.datasets}
             case "cursor":
-                said = {"cursor": self._plan.cursor(section, page + 1) if page < pages else None}
+                return {"cursor": self._plan.cursor(section, page + 1) if page < pages else None}
             case "endless":
-                said = {"page": page}
-        return _json({**said, _NAMES.get(section.make, "results"): items})
+                return {"page": page}
+        return {}
 
     def _item(self, section: Section, number: int) -> dict[str, object]:
         title, dataset = self._plan.title(section.name, number), self._plan.dataset(section, number)

@@ -237,16 +237,23 @@ class Plan:
     def file_at(self, path: str) -> bool | None:
         """Return whether a file is one that the site shows; None where there is no file."""
         if found := _OF_DATASET.match(path):
-            section = self.sections.get(found[1])
-            number = None if section is None else self.number(section, found[2])
-            if section is None or number is None or path not in self.files_of_dataset(section, number):
-                return None
-            return number < section.datasets
+            return self._file_of_dataset(path, found[1], found[2])
         if found := _FILE.match(path):
             kind: Kind = next(kind for kind in KINDS if kind == found[1])
             page = int(found[2])
-            return (1 <= page <= self.n_of(kind) and path in self.files_of(kind, page)) or None
+            is_there = 1 <= page <= self.n_of(kind) and path in self.files_of(kind, page)
+            return True if is_there else None
         name, _, export = path.partition("=")
         if name != "/export?id" or not (export.isascii() and export.isdigit() and len(export) < 7):
             return None
-        return (1 <= int(export) <= self.mix.exports and path in self.files_of("exports", int(export))) or None
+        is_there = 1 <= int(export) <= self.mix.exports and path in self.files_of("exports", int(export))
+        return True if is_there else None
+
+    def _file_of_dataset(self, path: str, section_name: str, identifier: str) -> bool | None:
+        section = self.sections.get(section_name)
+        if section is None:
+            return None
+        number = self.number(section, identifier)
+        if number is None or path not in self.files_of_dataset(section, number):
+            return None
+        return number < section.datasets
