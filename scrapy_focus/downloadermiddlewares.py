@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import mimetypes
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -54,6 +54,7 @@ from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.robots import ROBOTS_BYTES, retry_after, rules_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -210,17 +211,23 @@ class MeterMiddleware(_FocusMiddleware):
         visit, entry = self._visit(request), self.entry(request)
         if entry is not None and self._keeps_cookies and "Set-Cookie" in response.headers:
             entry.has_cookie = True
-        if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
-            host.received(size := _size(response))
-            if entry is not None:
-                entry.received += size
-            if self._waits and response.status in (429, 503):
-                self._wait(host, request, response)
+        host = self._back(request)
+        if host is not None and not (visit is not None and visit.is_weighed):
+            self._weigh(host, request, response, entry)
         if visit is not None and visit.is_too_large:
             raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed")
         if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
             raise BudgetExhausted(f"a budget was used up before {request.url} had all that it asked for")
         return response
+
+    def _weigh(self, host: Host, request: Request, response: Response, entry: Entry | None) -> None:
+        """Count the bytes of a response, and put off its host where it asks for that."""
+        size = _size(response)
+        host.received(size)
+        if entry is not None:
+            entry.received += size
+        if self._waits and response.status in (429, 503):
+            self._wait(host, request, response)
 
     def _wait(self, host: Host, request: Request, response: Response) -> None:
         """Put a host off for as long as its answer asks for, if it does."""
@@ -298,11 +305,15 @@ class RenderMiddleware(_FocusMiddleware):
                 return None
             if not self.browser:
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
-        elif self._mode != "always" or entry.is_plain or not _may_be_page(request) or not self.browser:
+        elif not self._shows_anyway(request, entry):
             return None
         request.meta["playwright"] = request.meta[RENDERED] = True
         self._out.add(request)
         return None
+
+    def _shows_anyway(self, request: Request, entry: Entry) -> bool:
+        """Whether a page is rendered that no policy wants rendered, as all are."""
+        return self._mode == "always" and not entry.is_plain and _may_be_page(request) and bool(self.browser)
 
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
@@ -497,10 +508,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         if encoding not in _ENCODINGS and not is_robots:
             return self._as_it_came(response, is_said=encoding not in _NO_ENCODINGS)
         limit = self._limit(request, len(response.body))
-        asked = request.meta.get("download_maxsize")
-        request.meta["download_maxsize"] = limit
         try:
-            decoded = super().process_response(request, response)
+            with _largest(request, limit):
+                decoded = super().process_response(request, response)
         except IgnoreRequest:
             pass  # and be gone: its traceback holds what was inflated so far
         except Exception:  # each library raises its own
@@ -510,18 +520,22 @@ class CompressionMiddleware(HttpCompressionMiddleware):
                 raise
             return self._as_it_came(response)
         else:
-            if is_robots or isinstance(decoded, HtmlResponse) or is_whole(response.body, encoding):
+            if is_robots:
                 return decoded
-            if is_text(response.body):  # which some encodings take for the beginning of something
-                return self._as_it_came(response)
-            return decoded.replace(flags=[*decoded.flags, CUT]) if isinstance(decoded, Response) else decoded
-        finally:
-            del request.meta["download_maxsize"]
-            if asked is not None:
-                request.meta["download_maxsize"] = asked
+            return self._checked(response, decoded, encoding)
         if is_robots:
             return _begin(response)
         raise TooLarge(f"{len(response.body):,} bytes inflate to more than {limit:,}")
+
+    def _checked(self, response: Response, decoded: Request | Response, encoding: str) -> Request | Response:
+        """Return what was decoded, marked where it was cut; or what came, where that is a text after all."""
+        if isinstance(decoded, HtmlResponse) or is_whole(response.body, encoding):
+            return decoded
+        if is_text(response.body):  # which some encodings take for the beginning of something
+            return self._as_it_came(response)
+        if isinstance(decoded, Response):
+            return decoded.replace(flags=[*decoded.flags, CUT])
+        return decoded
 
     def _as_it_came(self, response: Response, *, is_said: bool = True) -> Response:
         """Return a response without its ``Content-Encoding``, which is wrong; ``is_said``: and count it."""
@@ -541,6 +555,19 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         by_ratio = max(_ANY_RATIO, self._ratio * size) if self._ratio else math.inf
         limit = min(largest, by_ratio)
         return 0 if limit == math.inf else int(limit)
+
+
+@contextmanager
+def _largest(request: Request, limit: int) -> Iterator[None]:
+    """Let Scrapy decode so many bytes at most for a request, whatever was set for it."""
+    asked = request.meta.get("download_maxsize")
+    request.meta["download_maxsize"] = limit
+    try:
+        yield
+    finally:
+        del request.meta["download_maxsize"]
+        if asked is not None:
+            request.meta["download_maxsize"] = asked
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
@@ -761,9 +788,7 @@ def install(crawler: Crawler, *, comes_back: bool) -> None:
     off = {load_object(component) for component, order in chosen.items() if order is None}
     for cls in _NEEDED:
         if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
-            if cls is PublicOnlyMiddleware and not Config.public_only.of(crawler.settings):
-                continue
-            if cls is RevisitMiddleware and not comes_back:
+            if not _is_needed(cls, crawler.settings, comes_back=comes_back):
                 continue
             middleware = cls.from_crawler(crawler)
             add = getattr(manager, "_add_middleware", None)
@@ -773,3 +798,11 @@ def install(crawler: Crawler, *, comes_back: bool) -> None:
                 )
             add(middleware)
             manager.middlewares = (*manager.middlewares, middleware)
+
+
+def _is_needed(cls: type, settings: BaseSettings, *, comes_back: bool) -> bool:
+    if cls is PublicOnlyMiddleware:
+        return Config.public_only.of(settings)
+    if cls is RevisitMiddleware:
+        return comes_back
+    return True

@@ -82,15 +82,18 @@ class NewLinks(LinkExtractor):
         if known is None:
             return super().extract_links(response)
         base = get_base_url(response)
-        parts = [part for path in self.restrict_xpaths for part in response.xpath(path)]
-        links = [
-            link
-            for part in (parts if self.restrict_xpaths else [response.selector])
-            for link in self._process_links(self._new_links(part, response, base, known))
-        ]
+        links: list[Link] = []
+        for part in self._parts_of(response):
+            links += self._process_links(self._new_links(part, response, base, known))
         if self.canonicalize:  # that form of a URL may be known, where the one on the page is not
             links = [link for link in links if not known.passes(link.url.partition("#")[0])]
         return unique(links, key=self.link_extractor.link_key) if self.link_extractor.unique else links
+
+    def _parts_of(self, response: TextResponse) -> list[Selector]:
+        """Return the parts of a page in which links are looked for, the whole page by default."""
+        if not self.restrict_xpaths:
+            return [response.selector]
+        return [part for path in self.restrict_xpaths for part in response.xpath(path)]
 
     def _new_links(self, part: Selector, response: TextResponse, base: str, known: KnownLinks) -> list[Link]:
         """Return the links of a part of a page, before the filters, without those that are known."""

@@ -99,6 +99,7 @@ def make_crawl(
     """Return the crawl of some settings; ``goal`` in place of the one that they name."""
     if config.learned_from and (job is None or job.is_new):
         policy.load(config.learned_from)
+    poor_last = policy.poor_last if config.poor_last is None else config.poor_last
     return Crawl(
         policy,
         frontier=(config.frontier or memory_frontier) if job is None else None,
@@ -108,7 +109,7 @@ def make_crawl(
         budget=config.make_budget(),
         stop=config.stop,
         most_waiting=config.most_waiting,
-        poor=PoorLinks() if (policy.poor_last if config.poor_last is None else config.poor_last) else None,
+        poor=PoorLinks() if poor_last else None,
         seed=config.seed,
         log=config.make_log(),
         explain=config.explain,
@@ -289,15 +290,21 @@ def agreed_of(settings: BaseSettings, config: Config, policy: Policy, spider: Sp
     """Return what has to be equal for all workers of a crawl: names and values, as text."""
     described = describe(policy, config.goal, config.mission(), spider.name)
     named = [name for name in settings if name.startswith("FOCUS_") and name not in _OWN and settings[name] is not None]
-    plain = (str, int, float, bool)
-    arguments = {
-        f"spider: {name}": text_of(value)
-        for name, value in sorted(vars(spider).items())
-        if type(value) in plain and not name.startswith("_") and name not in ("name", "out", "worker")
-    }
+    arguments = _arguments_of(spider)
     described |= {f"setting: {name}": _plainly(settings[name]) for name in sorted(named)}
     described |= {f"setting: {name}": str(get(settings, name)) for name, get in _SHARED.items()}
     return {name: str(value) for name, value in {**described, **arguments}.items()}
+
+
+def _arguments_of(spider: Spider) -> dict[str, str]:
+    """Return the attributes of a spider that are plain values, but those in which workers differ."""
+    arguments = {}
+    for name, value in sorted(vars(spider).items()):
+        if name.startswith("_") or name in ("name", "out", "worker"):
+            continue
+        if type(value) in (str, int, float, bool):
+            arguments[f"spider: {name}"] = text_of(value)
+    return arguments
 
 
 def _plainly(value: object) -> str:

@@ -56,9 +56,7 @@ class Duration(NamedTuple):
         ConfigError
             If it is none, has no unit, is 0, or is longer than a hundred years.
         """
-        text = str(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else given
-        words = " ".join(text.lower().split()) if isinstance(text, str) and len(text) <= _LONGEST else ""
-        found = _TIME.fullmatch(words)
+        found = _TIME.fullmatch(_text_of(given))
         unit = unit_of(found[2]) if found and found[2] else bare
         amount = float(found[1]) if found else math.nan
         if not (unit and 0 < amount * UNITS[unit] <= _MOST):
@@ -73,3 +71,12 @@ class Duration(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.amount:,.10g} {self.unit}{'s' * (self.amount != 1)}"
+
+
+def _text_of(given: object) -> str:
+    """Return a time as a text with single blanks in small letters; ``""`` for what is neither a text nor a number."""
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        given = str(given)
+    if not isinstance(given, str) or len(given) > _LONGEST:
+        return ""
+    return " ".join(given.lower().split())

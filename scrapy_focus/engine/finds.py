@@ -75,7 +75,7 @@ class Finds:
         if earned <= 0:
             return
         url = outcome.pick.url
-        kind = _NAMES.get(outcome.mime) or extension(url) or outcome.mime
+        kind = _kind_of(outcome)
         if kind in self.kinds or len(self.kinds) < _SHAPES:
             self.kinds[kind] += 1
         self.last.append(_name(url))
@@ -97,6 +97,11 @@ class Finds:
             sums[words] = earned + arm.earned, pulls + self._pulls.get(number, 0)
         ranked = sorted(sums.items(), key=lambda each: (-each[1][0], each[1][1], each[0]))[:k]
         return [Paid(words, earned, pulls) for words, (earned, pulls) in ranked]
+
+
+def _kind_of(outcome: Outcome) -> str:
+    """Return the name of a type, or else the extension of its URL."""
+    return _NAMES.get(outcome.mime) or extension(outcome.pick.url) or outcome.mime
 
 
 def unlike(names: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.panel import Panel
     from rich.table import Table
@@ -214,53 +214,71 @@ def _sent(used: int, limit: float | None) -> str:
 def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     """Say how a crawl stands; what failed and was left out is what this process saw of it."""
     status = own.whole or own
+    waits = "waits" if status.waiting == 1 else "wait"
+    lines = [
+        _rates(own, status),
+        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} {waits} in "
+        f"{counted(status.awake, 'arm')}, {status.in_flight} in flight",
+    ]
+    lines += _later(status)
+    if own.whole is not None:
+        lines.append(_share(host, own, own.whole, finds))
+    lines += _counts(host, own)
+    hosts, seconds = host.pace.put_off_hosts
+    if hosts:
+        lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
+    lines += status.said
+    if status.alarm:
+        lines.append(status.alarm)
+    return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
+
+
+def _rates(own: Status, status: Status) -> str:
+    """Say how much was found for a hundred requests, by the last ones and by all."""
     used, found = int(status.used["requests"]), status.rewards
     since = max(0, used - _RECENT)
     at, before = next((entry for entry in reversed(status.found_at) if entry[0] <= since), (0, 0.0))
     begin = since if own.whole is None else at  # a worker hears of all now and then
     now = 100 * (found - before) / max(1, used - begin)
-    lines = [
-        f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
-        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} "
-        f"{'waits' if status.waiting == 1 else 'wait'} in {counted(status.awake, 'arm')}, "
-        f"{status.in_flight} in flight",
-    ]
+    return f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall"
+
+
+def _later(status: Status) -> Iterator[str]:
+    """Say what keeps requests back: a rate, or links that sleep."""
     if status.rate:
         turn = "" if status.next_turn is None else f", the next one in {duration(status.next_turn - status.at)}"
-        lines.append(f"at most {status.rate}{turn}")
-    if status.asleep and status.next_due is not None:
+        yield f"at most {status.rate}{turn}"
+    if not status.asleep:
+        return
+    links = counted(status.asleep, "link")
+    if status.next_due is not None:
         due = max(0.0, status.next_due - status.at)
         wait = "waits" if status.asleep == 1 else "wait"
-        lines.append(f"{counted(status.asleep, 'link')} {wait} until a time, the next is due in {duration(due)}")
-    elif status.asleep:
+        yield f"{links} {wait} until a time, the next is due in {duration(due)}"
+    else:
         come = "comes" if status.asleep == 1 else "come"
-        links = f"{counted(status.asleep, 'link')} to log in, share or print, or of kinds that only fail"
-        lines.append(f"{links}, {come} last")
-    if own.whole is not None:
-        lines.append(_share(host, own, own.whole, finds))
+        yield f"{links} to log in, share or print, or of kinds that only fail, {come} last"
+
+
+def _counts(host: Host, own: Status) -> Iterator[str]:
+    """Say what was rendered, and what was left out."""
     if rendered := own.counts.get("browser/read", 0):
         asked, read = own.counts.get("browser/requests", 0), own.counts.get("api/pages", 0)
-        apart = (
-            f", {elsewhere:,} of them to other hosts" if (elsewhere := own.counts.get("browser/elsewhere", 0)) else ""
-        )
-        lines.append(
+        elsewhere = own.counts.get("browser/elsewhere", 0)
+        apart = f", {elsewhere:,} of them to other hosts" if elsewhere else ""
+        yield (
             f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}; {read:,} read from "
             "APIs in their place"
         )
     if cut := own.counts.get("browser/list_cut", 0):
-        lines.append(f"{counted(cut, 'list')} read only in part, as clicking had to stop")
+        yield f"{counted(cut, 'list')} read only in part, as clicking had to stop"
     if shells := own.counts.get("page/shell", 0):
-        lines.append(f"{counted(shells, 'page')} may show more in a browser, and there is none")
+        yield f"{counted(shells, 'page')} may show more in a browser, and there is none"
     if large := own.counts.get("outcome/too_large", 0):
-        lines.append(f"{counted(large, 'answer')} skipped as too large")
-    lines += [line for shown in host.shown() for line in shown.lines]
+        yield f"{counted(large, 'answer')} skipped as too large"
+    yield from (line for shown in host.shown() for line in shown.lines)
     if dropped := own.counts.get("link/dropped", 0):
-        lines.append(f"{counted(dropped, 'link')} given up, as too many waited")
-    hosts, seconds = host.pace.put_off_hosts
-    if hosts:
-        lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
-    lines += [*status.said, *([status.alarm] if status.alarm else [])]
-    return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
+        yield f"{counted(dropped, 'link')} given up, as too many waited"
 
 
 def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:

@@ -189,19 +189,30 @@ class Guard:
 
     async def _refusal(self, asked: Asked, stored: Stored | None) -> Refusal:
         visit = self._frames.get(asked.frame)
-        is_page = visit is not None and asked.kind == "document"
-        if visit is not None and is_page and asked.is_first and visit.is_paid:
+        if visit is not None and asked.kind == "document" and asked.is_first and visit.is_paid:
             visit.is_paid = False
             return ""
         owner = visit or self._within.get(asked.frame)
         refused = self._reading_refusal(asked, visit, owner)
         if not refused:
-            page = None if visit is None else visit.request
-            refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
-            if refused and visit is not None and is_page and not (visit.limits and asked.leaves_its_page):
-                visit.refused = refused  # else it stays what it is
-            elif refused == "budget" and visit is not None:
-                visit.is_short = True
+            refused = await self._rules_refusal(asked, visit, is_sent=stored is None)
+        self._count(asked, stored, owner, refused)
+        return refused
+
+    async def _rules_refusal(self, asked: Asked, visit: Visit | None, *, is_sent: bool) -> Refusal:
+        """Return why the rules of the crawl refuse a request, and note what becomes of the page that asks."""
+        page = None if visit is None else visit.request
+        refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=is_sent)
+        if not refused or visit is None:
+            return refused
+        stays = visit.limits and asked.leaves_its_page  # a page that is read remains what it is
+        if asked.kind == "document" and not stays:
+            visit.refused = refused
+        elif refused == "budget":
+            visit.is_short = True
+        return refused
+
+    def _count(self, asked: Asked, stored: Stored | None, owner: Visit | None, refused: Refusal) -> None:
         if refused:
             self.host.count(f"browser/refused/{refused}")
         elif stored is not None:
@@ -213,26 +224,33 @@ class Guard:
                 owner.requests += 1
                 if _host_of(asked.url) != _host_of(owner.request.url):
                     self.host.count("browser/elsewhere")
-        return refused
 
     def _reading_refusal(self, asked: Asked, visit: Visit | None, owner: Visit | None) -> Refusal:
         """Return why a page that is read must not ask for something that any other page may ask for.
 
         ``visit`` is that whose main frame asks, ``owner`` that of which any frame does.
         """
-        if asked.kind in _UNSEEN and (self.learns if owner is None else owner.limits is not None):
+        is_read = self.learns if owner is None else owner.limits is not None
+        if asked.kind in _UNSEEN and is_read:
             return "type"
         is_page = visit is not None and asked.kind == "document"
-        if owner is not None and owner.limits is not None and owner.requests >= owner.limits.requests and not is_page:
+        if owner is not None and not is_page and _has_asked_for_all(owner):
             owner.is_cut = True
             return "many"
         if visit is None or visit.limits is None:
             return ""
+        return self._leaving_refusal(asked, visit, visit.limits)
+
+    def _leaving_refusal(self, asked: Asked, visit: Visit, limits: Limits) -> Refusal:
+        """Return why the main frame of a page that is read must not ask for something, which may lead to another page.
+
+        Before the page is scrolled and clicked, it may move on a few times; afterwards each move would leave it.
+        """
         if asked.kind == "document" and len(visit.documents) < _DOCUMENTS:
             visit.documents.add(asked.url)
         if not visit.is_acted_on:
             visit.moves += asked.leaves_its_page
-            if visit.moves <= visit.limits.moves:
+            if visit.moves <= limits.moves:
                 return ""
             visit.refused = "moves"
             return "moves"
@@ -292,6 +310,11 @@ class Guard:
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
         return any(self.crawler.settings.get(name) for name in REMOTE)
+
+
+def _has_asked_for_all(visit: Visit) -> bool:
+    """Whether a page that is read has asked for as much as it may."""
+    return visit.limits is not None and visit.requests >= visit.limits.requests
 
 
 def _host_of(url: str) -> str:

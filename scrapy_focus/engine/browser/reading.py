@@ -188,10 +188,7 @@ class _Reading:
             await self.show("scroll")
             await self.quiet()
             fresh, offers = await self.look("scroll")
-            clicks = [
-                (number, kind) for number, kind in offers if kind in ("more", "next") and number not in self._used
-            ]
-            for number, kind in clicks[: self.limits.clicks]:
+            for number, kind in self._to_click(offers):
                 n, offers = await self.click(number, kind)
                 fresh += n
             visit.is_growing = bool(fresh) or visit.requests >= self.limits.requests
@@ -201,6 +198,14 @@ class _Reading:
         visit.is_cut = visit.is_cut or visit.is_growing
         for number in [number for number, kind in offers if kind == "download"][: self.limits.downloads]:
             await self.click(number, "download")
+
+    def _to_click(self, offers: list[tuple[int, Says]]) -> list[tuple[int, Says]]:
+        """Return what may show more of a list and was not clicked before, as many as may be clicked in a round."""
+        clicks: list[tuple[int, Says]] = []
+        for number, kind in offers:
+            if kind in ("more", "next") and number not in self._used:
+                clicks.append((number, kind))
+        return clicks[: self.limits.clicks]
 
     def extend(self) -> None:
         """Links came: there is time for more, within limits."""

@@ -67,20 +67,30 @@ class Rules:
             return "type"
         meta = {} if page is None else page.meta
         request = Request(url, dont_filter=True, meta={"dont_obey_robotstxt": meta.get("dont_obey_robotstxt", False)})
-        is_free = page is not None and kind == "document" and page.dont_filter
-        if not (
-            is_free
-            or meta.get("allow_offsite")
-            or kind in self.host.config.browser_offsite
-            or self._is_on_site(request)
-        ):
+        if not self._may_go_elsewhere(kind, page) and not self._is_on_site(request):
             return "offsite"
+        refused = await self._refused_by_middleware(request)
+        if refused:
+            return refused
+        if is_sent and not await self.host.sent(None):
+            return "budget"
+        return ""
+
+    def _may_go_elsewhere(self, kind: str, page: Request | None) -> bool:
+        """Whether it does not matter on which site something is: the page itself was asked for so, or its parts are."""
+        if page is not None:
+            is_free = kind == "document" and page.dont_filter
+            if is_free or page.meta.get("allow_offsite"):
+                return True
+        return kind in self.host.config.browser_offsite
+
+    async def _refused_by_middleware(self, request: Request) -> Refusal:
         for middleware in self._middlewares():
             if hasattr(middleware, "robot_parser") and not await _passes(middleware, request):
                 return "robots"
             if getattr(middleware, "guards_browsers", False) and not await _passes(middleware, request):
                 return "middleware"
-        return "" if not is_sent or await self.host.sent(None) else "budget"
+        return ""
 
     def _is_on_site(self, request: Request) -> bool:
         asked = (middleware for middleware in self._middlewares() if hasattr(middleware, "should_follow"))

@@ -225,7 +225,7 @@ def _crawl(
     return order
 
 
-def _check_pick(crawl: _WatchingCrawl, pick: Pick, busy: Collection[str], *, asks_tables: bool) -> None:
+def _check_pick(crawl: Crawl, pick: Pick, busy: Collection[str], *, asks_tables: bool) -> None:
     _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
     _check_explanation(crawl.policy, pick)
     if asks_tables:
