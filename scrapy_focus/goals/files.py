@@ -47,14 +47,20 @@ class FilesGoal:
         if outcome.status is None or not 200 <= outcome.status < 300 or outcome.error:
             return 0.0
         if outcome.made:
-            made = float(sum(self.makes(name) for name in outcome.made))
-            return min(made, outcome.items) if self.stored else made
+            return self._worth_of_made(outcome)
         url = outcome.pick.url if outcome.page is None else outcome.page.url
         if not self.finds(outcome.mime, url, outcome.page):
             return 0.0
         if self.stored and outcome.pick.method == "GET":
             return float(outcome.items > 0)
         return 1.0
+
+    def _worth_of_made(self, outcome: Outcome) -> float:
+        """Return how many of the files that a page made are wanted; where files are stored, at most its items."""
+        made = float(sum(self.makes(name) for name in outcome.made))
+        if self.stored:
+            return min(made, outcome.items)
+        return made
 
     def wants(self, mime: str, url: str) -> bool:
         """Whether a file of this MIME type, from this URL, is a target, as far as these two tell."""

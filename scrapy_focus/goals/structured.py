@@ -63,12 +63,7 @@ class StructuredDataGoal:
     noun = "pages with structured data"
 
     def __init__(self, types: Collection[str] = (), syntaxes: Collection[str] = SYNTAXES, least: int = 1) -> None:
-        if isinstance(types, str) or not all(isinstance(each, str) for each in types):
-            raise ConfigError(f"types is {brief(types)}; it takes a list of types, such as ['Recipe', 'Event']")
-        if isinstance(syntaxes, str) or not syntaxes:
-            raise ConfigError(f"syntaxes is {brief(syntaxes)}; it takes a list with any of {', '.join(SYNTAXES)}")
-        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-            raise ConfigError(f"least is {brief(least)}; it takes a number of facts from 1")
+        _check_parameters(types, syntaxes, least)
         if find_spec("extruct") is None:
             raise ConfigError(
                 "structured data is read with the package extruct, which is not installed; pip install "
@@ -145,6 +140,15 @@ class StructuredDataGoal:
     def __repr__(self) -> str:
         what = f"pages with {', '.join(self.names)}" if self.names else f"pages with {self.least} facts or more"
         return printable(f"{what} in {' or '.join(self.syntaxes)}", 1000)
+
+
+def _check_parameters(types: Collection[str], syntaxes: Collection[str], least: int) -> None:
+    if isinstance(types, str) or not all(isinstance(each, str) for each in types):
+        raise ConfigError(f"types is {brief(types)}; it takes a list of types, such as ['Recipe', 'Event']")
+    if isinstance(syntaxes, str) or not syntaxes:
+        raise ConfigError(f"syntaxes is {brief(syntaxes)}; it takes a list with any of {', '.join(SYNTAXES)}")
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise ConfigError(f"least is {brief(least)}; it takes a number of facts from 1")
 
 
 def _checked(name: str) -> str:

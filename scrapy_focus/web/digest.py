@@ -63,16 +63,26 @@ def page_digest(root: _Element) -> int:
         return 0
     if b" ago" in data:
         data = _AN_AGE.sub(b"", data)
+    said = _texts_said(data)
+    said.append(b"")  # parts texts from links
+    said += map(_link_said, _hrefs(root))
+    return bytes_digest(b"\0".join(said))
+
+
+def _texts_said(data: bytes) -> list[bytes]:
+    """Return texts, joined by zero bytes, without blanks and what changes by itself, such as a time of day."""
     said = data.translate(_DIGITS, _BLANKS).split(b"\0")
     for at, raw in enumerate(data.split(b"\0")):
         if _ZERO in said[at]:
             said[at] = _lasting(raw, said[at])
-    said = [text for text in said if text]
-    said.append(b"")  # parts texts from links
-    for href in _hrefs(root):
-        shown = _VALUE.sub("", href) if "=" in href else href
-        said.append(shown.encode("utf-8", "replace"))
-    return bytes_digest(b"\0".join(said))
+    return list(filter(None, said))
+
+
+def _link_said(href: str) -> bytes:
+    """Return the address of a link without the values in its query."""
+    if "=" in href:
+        href = _VALUE.sub("", href)
+    return href.encode("utf-8", "replace")
 
 
 def text_digest(root: _Element) -> str:

@@ -44,13 +44,8 @@ class Vocabulary(NamedTuple):
 
     def within(self, context: Any) -> Vocabulary:
         """Return the vocabulary in an object with this ``@context``."""
-        vocabulary = self
         given = context[:_CONTEXTS] if isinstance(context, list) else [context]
-        names = [name for name in given if isinstance(name, str) and name.strip()]
-        if any("schema.org" in name.lower() for name in names):
-            vocabulary = vocabulary._replace(base="")
-        elif names:
-            vocabulary = vocabulary._replace(base=_ending(names[-1].strip()[:_LONGEST]))
+        vocabulary = self._named([name for name in given if isinstance(name, str) and name.strip()])
         for terms in given:
             if not isinstance(terms, dict):
                 continue
@@ -59,6 +54,14 @@ class Vocabulary(NamedTuple):
                 base = ""
             vocabulary = Vocabulary(base.strip()[:_LONGEST], terms, vocabulary)
         return vocabulary
+
+    def _named(self, names: list[str]) -> Vocabulary:
+        """Return the vocabulary of contexts that are named by their URLs."""
+        if not names:
+            return self
+        if any("schema.org" in name.lower() for name in names):
+            return self._replace(base="")
+        return self._replace(base=_ending(names[-1].strip()[:_LONGEST]))
 
     def name(self, name: str) -> str:
         """Return what a name stands for: one of schema.org as it is, others with their vocabulary.

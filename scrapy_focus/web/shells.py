@@ -212,11 +212,16 @@ def _is_empty(element: _Element) -> bool:
     inner = [*islice(element.iterdescendants(), _INNER + 1)]
     if len(inner) > _INNER or any(each.tag in _FULL and not _is_wait(each) for each in inner):
         return False
+    return _shown_length(element, inner) <= _EMPTY_TEXT
+
+
+def _shown_length(element: _Element, inner: list[_Element]) -> int:
+    """Return the characters of an element and of those within it."""
     shown = sum(_length(each.tail) for each in inner)
     for each in (element, *inner):
         if isinstance(each.tag, str) and each.tag not in _BESIDE:
             shown += _length(each.text)
-    return shown <= _EMPTY_TEXT
+    return shown
 
 
 def _is_wait(element: _Element) -> bool:

@@ -155,11 +155,16 @@ def slips(words: Iterable[str]) -> list[tuple[str, str]]:
             continue
         if mimetypes.guess_type(f"a.{name}")[0]:
             continue  # a type of file that there is, but none of data
-        near = [each for each in known if sorted(each) == sorted(name)]  # letters in another order
-        near = near or difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+        near = _near(name, known)
         if near:
             found.append((name, near[0]))
     return found
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    """Return names with the same letters in another order, or else one that is spelled nearly so."""
+    turned = [each for each in known if sorted(each) == sorted(name)]
+    return turned or difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
 
 
 def _expression(word: str) -> str:

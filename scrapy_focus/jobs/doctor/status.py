@@ -156,14 +156,14 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     """Return what the notes and the journals say of a crawl."""
     described = {str(name): str(text) for name, text in dict(crawl["description"] or {}).items()}
     spider = described.pop("spider", "")
-    mission = {name: described.pop(name) for name in [*described] if name.startswith(_MISSION)}
+    mission = _take_mission(described)
     used, limits, left = _budget(crawl, tail)
     counts = {str(name): int(n) for name, n in {**crawl["counts"], **tail.counts}.items()}
     return {
         "spider": spider,
         "policy": described.pop("policy", "unknown"),
         "goal": described.pop("goal", "unknown"),
-        "mission": {name.removeprefix(_MISSION): text for name, text in mission.items()},
+        "mission": mission,
         "parameters": described,
         "used": used,
         "limits": limits,
@@ -176,6 +176,12 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "counts": dict(sorted(counts.items())),
         "versions": _versions(crawl),
     }
+
+
+def _take_mission(described: dict[str, str]) -> dict[str, str]:
+    """Remove the fields of the mission from a description, and return them."""
+    names = [name for name in described if name.startswith(_MISSION)]
+    return {name.removeprefix(_MISSION): described.pop(name) for name in names}
 
 
 def _budget(

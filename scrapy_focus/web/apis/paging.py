@@ -111,7 +111,7 @@ def _add_fields(data: dict[Any, Any], values: dict[str, Any], below: list[dict[A
             if key == "links" and (url := _linked(value)):
                 values.setdefault("next", url)
         elif isinstance(value, dict):
-            inner = value.get("href") or value.get("url") or value.get("value")
+            inner = _value_in(value)
             if isinstance(inner, (str, int)):
                 values.setdefault(key, inner)
             if key in _ENVELOPES:
@@ -119,6 +119,11 @@ def _add_fields(data: dict[Any, Any], values: dict[str, Any], below: list[dict[A
         elif len(values) < _FIELDS:
             values.setdefault(key, value)
     return items
+
+
+def _value_in(data: dict[Any, Any]) -> Any:
+    """Return the value of a field that is an object, such as ``{"href": ...}``."""
+    return data.get("href") or data.get("url") or data.get("value")
 
 
 def next_of(call: Call, *, cursors: Collection[str] = (), by_flag: bool = False, zero: bool = False) -> Next:

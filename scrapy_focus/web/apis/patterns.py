@@ -153,19 +153,19 @@ def made_of(pattern: Pattern, ground: Ground) -> Iterator[str]:
     if pattern.is_url:
         yield from _urls_in(leaves[0], ground)
         return
-    fixed = {}  # what the page's own URL puts into holes, by their number
-    for at, hole in enumerate(pattern.holes):
-        if hole.family < 0:
-            value = ground.slots.get(hole.name, "")
-            if not value:
-                return
-            fixed[at] = value
+    fixed = {at: ground.slots.get(hole.name, "") for at, hole in enumerate(pattern.holes) if hole.family < 0}
+    if not all(fixed.values()):
+        return  # the page's own URL has nothing for a hole
     for row in _rows(leaves, ground):
-        values = iter(row)
-        filled = [fixed[at] if at in fixed else next(values) for at in range(len(pattern.holes))]
-        text = pattern.text(filled)
+        text = pattern.text(_filled(len(pattern.holes), fixed, row))
         if text:
             yield absolute(text, ground)
+
+
+def _filled(n_holes: int, fixed: Mapping[int, str], row: Sequence[str]) -> list[str]:
+    """Return the values of all holes: those that are fixed, and between them those of a row."""
+    values = iter(row)
+    return [fixed[at] if at in fixed else next(values) for at in range(n_holes)]
 
 
 def _urls_in(leaf: Hole, ground: Ground) -> Iterator[str]:
@@ -257,13 +257,8 @@ def readings(text: str, known: Mapping[str, Sequence[Hole]]) -> list[Pattern]:
 
 def _spots(text: str, known: Mapping[str, Sequence[Hole]]) -> list[_Spot]:
     """Return where holes fit into a text: the longest first, and of equal ones those that add nothing."""
-    start = 0
-    if not text.startswith("/"):  # no value stands for a host
-        start = len(origin_of(text))
-    ends = (run.end() for run in _RUNS.finditer(text))
-    edges = [edge for edge in (0, *ends) if edge > start][:_EDGES]
     spots = []
-    for begin, end in combinations(edges, 2):
+    for begin, end in combinations(_edges(text), 2):
         holes = known.get(text[begin:end])
         if not holes:
             continue
@@ -276,21 +271,25 @@ def _spots(text: str, known: Mapping[str, Sequence[Hole]]) -> list[_Spot]:
     return spots[:_SPOTS]
 
 
+def _edges(text: str) -> list[int]:
+    """Return where letters, digits and other characters of a text meet, and its end."""
+    start = 0
+    if not text.startswith("/"):  # no value stands for a host
+        start = len(origin_of(text))
+    ends = (run.end() for run in _RUNS.finditer(text))
+    return [end for end in ends if end > start][:_EDGES]
+
+
 def slot_holes(slots: Mapping[str, str], text: str, *, is_call: bool) -> dict[str, list[Hole]]:
     """Return what the slots of a page may stand for in a text: themselves, and numbers that follow from theirs."""
-    known: dict[str, list[Hole]] = {}
-    for name, value in slots.items():
-        for mode in _modes(value):
-            known.setdefault(_spelled(value, mode), []).append(Hole(-1, name, mode))
+    known = _as_they_are(slots)
     numbers = {int(found) for found in _NUMBERS.findall(text)}
     for name, value in slots.items():
         if not _DIGITS.match(value) or str(int(value)) != value:
             continue
         n = int(value)
-        steps = [(1, 1), (1, -1)]
-        if is_call:
-            steps += _offset_steps(n, numbers)
-        for times, plus in dict.fromkeys(steps):
+        offsets = _offset_steps(n, numbers) if is_call else ()
+        for times, plus in dict.fromkeys([(1, 1), (1, -1), *offsets]):
             made = n * times + plus
             if made not in numbers:
                 continue
@@ -298,6 +297,15 @@ def slot_holes(slots: Mapping[str, str], text: str, *, is_call: bool) -> dict[st
             hole = Hole(-1, name, "whole", times, plus)
             if hole not in holes:
                 holes.append(hole)
+    return known
+
+
+def _as_they_are(slots: Mapping[str, str]) -> dict[str, list[Hole]]:
+    """Return the holes that slots fill with their own value, in each of its spellings."""
+    known: dict[str, list[Hole]] = {}
+    for name, value in slots.items():
+        for mode in _modes(value):
+            known.setdefault(_spelled(value, mode), []).append(Hole(-1, name, mode))
     return known
 
 

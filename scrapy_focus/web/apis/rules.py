@@ -213,16 +213,13 @@ class ApiRules:
         found: dict[str, tuple[str, str]] = {}
         is_decided = True
         for alike in self._used():
-            sets = []
-            for pattern in alike:
-                if pattern.families <= answered and pattern.is_url == alike[0].is_url:
-                    sets.append(_links_by_key(pattern, self._made(pattern, ground, goes_on)))
+            able = _able(alike, answered)
+            sets = [_links_by_key(pattern, self._made(pattern, ground, goes_on)) for pattern in able]
             if not sets:
                 continue
             is_decided &= _is_same(sets)
-            for key, link in sets[0].items():
-                if all(key in each for each in sets[1:]):
-                    found.setdefault(key, link)
+            for key, link in _made_by_all(sets).items():
+                found.setdefault(key, link)
         found.pop(spelled(page_url), None)
         return list(found.values()), is_decided and not self._leads_on
 
@@ -281,20 +278,25 @@ class ApiRules:
             return []
         said = self._next(call)
         before = self._chains.get(spelled(call.url), _Link(0, said.total, 0, ""))
-        digest = _digest(f"{leaf.path}={leaf.value}" for leaf in located(call.data, most=200) if "[]" in leaf.path)
+        digest = _digest_of_lists(call)
         if not said.url or not said.items or before.digest == digest:
             return []
         grown = before.grown + (said.total > before.total >= 0)
         is_counted = said.how == "number" and said.total >= 0
         if grown >= _GROWTH or (before.depth >= _CHAIN and not is_counted):
             return []
-        following = spelled(said.url)
-        if following in self._chains and self._chains[following].depth <= before.depth:
-            return []  # a circle
-        self._chains[following] = _Link(before.depth + 1, said.total, grown, digest)
+        if not self._append(spelled(said.url), _Link(before.depth + 1, said.total, grown, digest)):
+            return []
+        return [said.url]
+
+    def _append(self, key: str, link: _Link) -> bool:
+        """Add the next answer to a chain; ``False`` where it came earlier in one, so that they form a circle."""
+        if key in self._chains and self._chains[key].depth < link.depth:
+            return False
+        self._chains[key] = link
         while len(self._chains) > _CHAINS:
             del self._chains[next(iter(self._chains))]
-        return [said.url]
+        return True
 
     # -- learning
 
@@ -503,20 +505,23 @@ class ApiRules:
         numbers = self._narrow(ground, roots)
         for key in roots:
             if key not in numbers and len(self._families) < _FAMILIES:
-                text = relative(key, page_url)
-                found = readings(text, slot_holes(ground.slots, text, is_call=True))
-                numbers[key] = self._numbered
-                self._families[self._numbered] = _Family(found)
-                self._numbered += 1
+                numbers[key] = self._add_family(key, ground)
         given = []
         for key, call in distinct.items():
-            root = key
-            for _ in range(_CALLS):
-                root = behind.get(root, root)
+            root = _root_of(key, behind)
             if root in numbers:
                 given.append((numbers[root], call))
         self._by_flag = self._went_on and self._ended
         return given
+
+    def _add_family(self, key: str, ground: Ground) -> int:
+        """Keep all readings of a URL that a page asks for, as those of a new API; return its number."""
+        text = relative(key, ground.url)
+        found = readings(text, slot_holes(ground.slots, text, is_call=True))
+        number = self._numbered
+        self._families[number] = _Family(found)
+        self._numbered += 1
+        return number
 
     def _look_at_all(self, distinct: Mapping[str, Call], ground: Ground) -> dict[str, str]:
         """Remember what answers say of how lists go on. Return those that came behind another, with the key of that."""
@@ -845,6 +850,13 @@ def _rows(given: Sequence[tuple[int, Call]]) -> dict[tuple[int, str], Rows]:
     return rows
 
 
+def _root_of(key: str, behind: Mapping[str, str]) -> str:
+    """Return the first answer of the list in which an answer is."""
+    for _ in range(_CALLS):  # they may form a circle
+        key = behind.get(key, key)
+    return key
+
+
 def _path_of(url: str) -> str:
     """Return a URL in its compared spelling, without its query."""
     return spelled(url).partition("?")[0]
@@ -856,9 +868,19 @@ def _links_by_key(pattern: Pattern, urls: Iterable[str]) -> dict[str, tuple[str,
     return {spelled(url): (url, place) for url in urls}
 
 
+def _able(alike: Sequence[Pattern], answered: set[int]) -> list[Pattern]:
+    """Return the patterns of a group that need no other API than those that answered."""
+    return [pattern for pattern in alike if pattern.families <= answered and pattern.is_url == alike[0].is_url]
+
+
 def _is_same(sets: Sequence[Mapping[str, object]]) -> bool:
     """Whether all readings make the same links."""
     return all(each.keys() == sets[0].keys() for each in sets)
+
+
+def _made_by_all(sets: Sequence[Mapping[str, tuple[str, str]]]) -> dict[str, tuple[str, str]]:
+    """Return the links that each reading makes, as the first one makes them."""
+    return {key: link for key, link in sets[0].items() if all(key in each for each in sets[1:])}
 
 
 def _counted(made: Mapping[Pattern, set[str]]) -> set[str]:
@@ -917,6 +939,11 @@ def _number_in(slots: Mapping[str, str], name: str) -> int:
 
 def _digest(texts: Iterable[str]) -> str:
     return blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _digest_of_lists(call: Call) -> str:
+    """Return a digest of how the lists of an answer begin: equal answers have equal ones."""
+    return _digest(f"{leaf.path}={leaf.value}" for leaf in located(call.data, most=200) if "[]" in leaf.path)
 
 
 def _pattern_to_json(pattern: Pattern) -> list[Any]:
