@@ -14,7 +14,7 @@ from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import ANY, StructuredDataGoal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.lab.compare.comparison import Comparison
@@ -54,12 +54,18 @@ def command_of(comparison: Comparison, metric: str) -> str:
     words += [str(facts.path) if facts else name for name, facts in comparison.sites.items()]
     for policy in comparison.policies:
         words += ["--policy", str(policy)]
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
+    words += _in_words(options)
     if conditions.ignored is not None and not conditions.ignored:
         words.append("--ignore-nothing")
     return shlex.join(words)
+
+
+def _in_words(options: Mapping[str, object]) -> Iterator[str]:
+    """Yield options with their values, but those that are ``None``."""
+    for option, value in options.items():
+        if value is not None:
+            yield option
+            yield str(value)
 
 
 def _goal_options(goal: Goal) -> dict[str, str | None]:

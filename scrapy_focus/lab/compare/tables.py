@@ -30,14 +30,7 @@ FORMAT = "scrapy_focus comparison"
 
 def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
     """Return a table with a row for each site and policy."""
-    caption = "* is given the answers beforehand" if comparison.informed else None
-    title = f"mean ± standard deviation over {count_text(len(comparison.seeds), 'seed')}"
-    table = Table(title=title, title_style="dim", caption=caption)
-    table.add_column("Policy")
-    for metric in metrics:
-        about = comparison.metrics[metric]
-        table.add_column(f"{about.label}\n{about.unit}", justify="right")
-        table.add_column(Text(f"against\n{printable(comparison.baseline)}"), justify="right")
+    table = _empty_table(comparison, metrics)
     contrasts = {metric: comparison.paired(metric) for metric in metrics}
     for site in comparison.sites:
         table.add_section()
@@ -52,6 +45,19 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
             table.add_row(*row)
         if any(metric in IMPORTANCE_METRICS for metric in metrics):
             _add_references(table, comparison, site, metrics)
+    return table
+
+
+def _empty_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
+    """Return a table with two columns for each metric: its value, and the ratio to the baseline."""
+    caption = "* is given the answers beforehand" if comparison.informed else None
+    title = f"mean ± standard deviation over {count_text(len(comparison.seeds), 'seed')}"
+    table = Table(title=title, title_style="dim", caption=caption)
+    table.add_column("Policy")
+    for metric in metrics:
+        about = comparison.metrics[metric]
+        table.add_column(f"{about.label}\n{about.unit}", justify="right")
+        table.add_column(Text(f"against\n{printable(comparison.baseline)}"), justify="right")
     return table
 
 
