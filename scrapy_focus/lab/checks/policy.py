@@ -23,8 +23,8 @@ from scrapy_focus.jobs.snapshots import classes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.status import Status
 
 _MOST_WAITING = 10  # links, in a crawl that gives some up
 _VISITS = 10  # times as many requests as there are pages, after which a crawl ends that fetches pages again
