@@ -42,8 +42,9 @@ test: $(VENV)/installed-test
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone' $(AGAIN)
 	$(PY) -m pytest -q -m alone $(AGAIN)
 
+# What `make test` leaves out, and all examples of Hypothesis.
 test-slow: $(VENV)/installed-test
-	$(PY) -m pytest -q -m slow
+	FOCUS_TEST_EXAMPLES=full $(PY) -m pytest -q -m 'slow or hypothesis'
 
 soak: $(VENV)/installed-test
 	$(PY) tests/scrapy/soak.py --kills $(KILLS) --seed $(SEED)

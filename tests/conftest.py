@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import signal
+from collections import defaultdict
 from typing import TYPE_CHECKING
+from zlib import crc32
 
+import pytest
 from hypothesis import settings
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.examples import n_examples
 
-    import pytest
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 #: Files that take longest. They come first, so that at the end of a run no process is left alone with one of them.
 FIRST = (
@@ -21,7 +25,8 @@ FIRST = (
 )  # fmt: skip
 
 
-settings.register_profile("unhurried", deadline=None)  # an example may meet a machine that stands still for seconds
+# No deadline, as an example may meet a machine that stands still for seconds.
+settings.register_profile("unhurried", deadline=None, max_examples=n_examples(100))
 settings.load_profile("unhurried")
 
 
@@ -33,18 +38,45 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files first that take longest, and leave the others in their order."""
+    """Put the files first that take longest, and leave the others in their order; mark the cases beyond ``few``."""
     items.sort(key=lambda item: _place(item.path.as_posix()))
+    cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if (few := item.get_closest_marker("few")) is not None:
+            cases[item.nodeid.partition("[")[0], few.args[0]].append(item)
+    for (_, n), same in cases.items():
+        for item in _beyond(n, same):
+            item.add_marker(pytest.mark.slow)
+
+
+def _beyond(n: int, cases: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return all but ``n`` cases of a test. Checksums of their names choose: the same ones in every process, and not
+    all with the same value of one parameter.
+    """
+    return sorted(cases, key=lambda item: crc32(item.name.encode()))[n:]
 
 
 def _place(path: str) -> int:
     return next((place for place, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
 
+#: What a file says some of whose tests are slow; ``scrapy/conftest.py`` has the rule for ``addon``.
+SLOW = ("mark.slow", "mark.few", '"addon", [False, True]')
+#: What a file says that has tests for these expressions; no other is imported, as most of the time would go there.
+ONLY = {"alone": ("mark.alone",), "slow": SLOW, "slow or hypothesis": (*SLOW, "hypothesis")}
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file for ``-m alone`` or ``-m slow`` that has nothing so marked: most of the time of these goes there."""
-    marked = config.option.markexpr
-    if marked not in ("alone", "slow") or collection_path.suffix != ".py":
+    """Import no file whose tests are all deselected, where its text shows that."""
+    if collection_path.suffix != ".py":
         return None
-    return f"mark.{marked}" not in collection_path.read_text(encoding="utf-8") or None
+    marked = config.option.markexpr
+    if marked in ONLY:
+        text = collection_path.read_text(encoding="utf-8")
+        return not any(word in text for word in ONLY[marked]) or None
+    is_named = any(collection_path.match(name.partition("::")[0]) for name in config.args)
+    if marked.startswith("not slow") and not is_named:
+        return "\npytestmark = pytest.mark.slow\n" in collection_path.read_text(encoding="utf-8") or None
+    return None

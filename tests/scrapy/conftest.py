@@ -19,17 +19,24 @@ collect_ignore = ["wrongclock"]  # a module for the Python of a crawl, see soake
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reactor: run with a Twisted reactor too, see test_reactor.py")
+    config.addinivalue_line("markers", "both: run by default with the scheduler alone and with the add-on")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With a reactor, run what is the same with the add-on and without once, with the add-on."""
+    """Run what is the same with the add-on and without once by default, with the add-on: most other crawls of tests
+    have the scheduler alone. With a reactor, that is all.
+    """
+    given = [(item, getattr(item, "callspec", None)) for item in items]
+    twice = [
+        item for item, spec in given if spec is not None and spec.params.get("addon") is False and _has_addon(item)
+    ]
     if REACTOR:
-        given = [(item, getattr(item, "callspec", None)) for item in items]
-        twice = [
-            item for item, spec in given if spec is not None and spec.params.get("addon") is False and _has_addon(item)
-        ]
         config.hook.pytest_deselected(items=twice)
         items[:] = [item for item in items if item not in twice]
+    for item in twice:
+        if item.get_closest_marker("both") is None:
+            item.add_marker(pytest.mark.slow)
 
 
 def _has_addon(item: pytest.Item) -> bool:

@@ -109,7 +109,7 @@ class Kept(Follower):
 
 
 @pytest.mark.parametrize("spider", [Follower, Kept])
-@pytest.mark.parametrize("addon", [True, False])
+@pytest.mark.parametrize("addon", [False, True])
 def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:
     """Those that many link to later are fetched after all, once; requests of those given up are not held."""
     settings = {"FOCUS_POLICY": Popular, "FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8}
