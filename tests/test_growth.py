@@ -29,6 +29,7 @@ from scrapy_focus.web.html import PlaceReader, html_text, link_text, locate, pag
 from scrapy_focus.web.mime import effective_mime, extension, parse_mime
 from scrapy_focus.web.shells import is_shell
 from scrapy_focus.web.words import words_of
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +162,7 @@ def test_reading_a_parsed_page_is_linear(piece: str, work: Callable[[Any], objec
     check(lambda n: parsed(repeated(piece)(n)), work)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=n_examples(20), deadline=None)
 @given(
     st.lists(
         st.sampled_from([*PAGES.values(), "</div>", "</a>", "<div>", "<p>", "<a>", " ", "<b class=x>"]), max_size=4
@@ -206,7 +207,7 @@ TEXTS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("work", TEXTS.values(), ids=TEXTS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(st.text(st.sampled_from("aA0é漢 ./#-_?&=%+;,:@\n\u0301"), min_size=1, max_size=6), st.text(max_size=3))
 def test_reading_a_text_is_linear(work: Callable[[str], object], piece: str, end: str) -> None:
     """URLs, paths, anchors, headers: any piece, again and again."""

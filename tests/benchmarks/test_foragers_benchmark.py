@@ -18,6 +18,8 @@ from scrapy_focus.lab.sites.news.site import NewsSite
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SMALL = Manner(sections=9, topics=12, archive=40, per_hour=4.0)
 DAYS, PACE = 0.5, 1_200
 

@@ -13,6 +13,8 @@ from hosts_tables import Marks, Run, read, rivals
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 COMMAND = ["--hosts", "6000", "--budget", "120", "--runs", "1", "--topics", "beekeeping", "--caps", "5"]
 
 

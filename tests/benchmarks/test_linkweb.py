@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Outcome
 
+pytestmark = pytest.mark.slow
+
 SEEDS = (1, 2)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from list_and_detail import AuthorsMade, BooksByRules, BooksMadeDetails, BooksPagesFirst, BooksPagesLast, measure
 
+pytestmark = pytest.mark.slow
+
 FIRST_ITEMS = [BooksPagesFirst, BooksPagesLast, BooksMadeDetails, BooksByRules, AuthorsMade]
 ADDON = {"ADDONS": {"scrapy_focus.Addon": 500}}
 ONE = {"CONCURRENT_REQUESTS": 1, "FOCUS_MAX_INFLIGHT": 1}  # so that each choice knows what the last one brought

@@ -24,6 +24,8 @@ from scrapy_focus.web.entities import read_entities
 from scrapy_focus.web.html import PlaceReader, html_text, page_links
 from tests.made import HANG
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SETTINGS = ("2012", "2022")
 DIGEST = """

@@ -14,6 +14,8 @@ from scrapy_focus.lab.sites.news.plan import HOUR, Manner
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from scrapy_focus.lab.sites.news.html import _WORDS
 from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, Manner, Plan
 from scrapy_focus.lab.sites.news.site import NewsSite
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"sections": 6, "topics": 30, "archive": 300, "far": True}
 
 

@@ -16,6 +16,8 @@ from profiles.profiles import PROFILES, TARGET_MIMES, ProfileSite, SiteProfile
 from scrapy_focus.lab.sites.portal.portal import HTML, Page
 from scrapy_focus.web.mime import DATA_TYPES
 
+pytestmark = pytest.mark.slow
+
 HOST = "http://site.example"
 CRAWLED = {"cnis": 0.15, "insee": 0.015, "interieur": 0.0015, "okfn": 0.003, "psa_qa": 0.5, "who": 0.006}
 

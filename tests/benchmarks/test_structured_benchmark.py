@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from manyhosts.web import WebPage
     from scrapy_focus.core.types import Outcome, Pick
 
+pytestmark = pytest.mark.slow
+
 WEB = {"budget": 1_200, "web_seed": 1, "n_hosts": 2_000, "n_pages": 30_000}
 COMMAND = ["--hosts", "2000", "--pages", "30000", "--budget", "300", "--runs", "1", "--settings", "2022 any"]
 

@@ -17,6 +17,8 @@ from scrapy_focus.core.types import Link
 from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.html import PlaceReader, html_text, page_links
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TOPIC = "beekeeping"
 DIGEST = """

@@ -22,6 +22,8 @@ from tests.made import HANG
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SPIDER = """
 import json, sys

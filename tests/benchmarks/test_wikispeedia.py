@@ -15,6 +15,8 @@ from wikispeedia_tables import Run, Tables
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 TOPICS = {
     "Cheese": "gouda brie milk",
     "Wine": "grapes cellar dry",

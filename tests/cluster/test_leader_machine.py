@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.cluster.fakes import LEASE, LINGER, FakeWorker, Realm, Site, seeds
+from tests.examples import n_examples
 from tests.jobs.walks import reachable
 
 if TYPE_CHECKING:
@@ -325,5 +326,5 @@ class Cluster(RuleBasedStateMachine):
 
 TestCluster = Cluster.TestCase
 TestCluster.settings = settings(
-    max_examples=25, stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=n_examples(25), stateful_step_count=60, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -324,6 +324,7 @@ class Cut(NearEngine):
         return await super().call(method, *args)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_is_not_heard_of_for_long(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int

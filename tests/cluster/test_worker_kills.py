@@ -94,6 +94,7 @@ def check_repeats(hunt: SharedHunt, reference: Reference) -> None:
     assert sent <= used <= sent + killed * 2 * LEASES, hunt
 
 
+@pytest.mark.slow
 def test_a_leader_is_killed(forks: Forks, tmp_path: Path, reference: Reference) -> None:
     """Its workers find the next one: nothing is fetched twice, and the budget is what the server saw."""
     hunt = hunt_down(forks, tmp_path, {**BREADTH_FIRST, **LONG}, ["leader"] * 3, 1)
@@ -102,6 +103,7 @@ def test_a_leader_is_killed(forks: Forks, tmp_path: Path, reference: Reference) 
     check_repeats(hunt, reference)
 
 
+@pytest.mark.slow
 def test_workers_are_killed(forks: Forks, tmp_path: Path, reference: Reference) -> None:
     """What they had is fetched again by others, and by nobody else."""
     hunt = hunt_down(forks, tmp_path, LATER, ["worker"] * 3, 2)

@@ -85,6 +85,7 @@ def test_workers_render(sites: list[MockSite], tmp_path: Path) -> None:
     assert result.crawl.budget.requests_used == sum(len(site.log) for site in sites)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["learn", "always"])
 def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Path, mode: str) -> None:
     """What browsers of all workers ask for is a part of it."""
@@ -121,6 +122,7 @@ def test_all_pages_are_rendered(sites: list[MockSite], tmp_path: Path) -> None:
     assert len(result.logged("All pages are rendered, by ")) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["learn", "at once", "always"])
 def test_a_worker_without_a_browser_takes_part(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

@@ -38,6 +38,7 @@ def trees(sites: list[MockSite], n: int = 400) -> list[str]:
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("budget", [1, 7, 60])
 def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Path, budget: int) -> None:
     """Pages, HEADs, redirects, retries and robots.txt of all workers together are as many as were allowed."""
@@ -121,6 +122,7 @@ class SaysLater(Follower):
         yield from response.follow_all(css="a")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("wait", ["0.05", ""])
 def test_rewards_may_come_later(sites: list[MockSite], tmp_path: Path, wait: str) -> None:
     """The leader hears of a page when its worth is known, also where that was said before the page was reported."""
@@ -199,6 +201,7 @@ def test_pages_come_back(sites: list[MockSite], tmp_path: Path) -> None:
     assert result.errors == {}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", ["foragers.Foragers", "revisits.Revisits"])
 def test_policies_for_what_changes(sites: list[MockSite], tmp_path: Path, policy: str) -> None:
     """They decide for all workers, to the last request."""

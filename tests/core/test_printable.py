@@ -20,6 +20,7 @@ from scrapy_focus.core.printable import (
     printable_logger,
     reason_of,
 )
+from tests.examples import n_examples
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60)
 HOSTILE = [
@@ -48,7 +49,7 @@ def test_blanks_are_spaces() -> None:
     assert printable("a\xa0b\u3000c d") == "a b c d"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=n_examples(300), deadline=None)
 @given(ANYTHING, st.integers(0, 40))
 def test_a_text_is_one_short_line(text: str, longest: int) -> None:
     """Of characters that show, at most as many as are allowed, but for the dots that say that it was longer."""
@@ -58,7 +59,7 @@ def test_a_text_is_one_short_line(text: str, longest: int) -> None:
     assert printable(said, max(3, longest)) == said
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=n_examples(300), deadline=None)
 @given(st.dictionaries(ANYTHING, ANYTHING | st.lists(ANYTHING) | st.floats(allow_nan=False) | st.none()))
 def test_json_is_printable_and_reads_back(value: dict[str, object]) -> None:
     """Each of its lines, indented or not; and a file of UTF-8 holds it."""
@@ -83,7 +84,7 @@ def test_a_value_is_shown_in_a_message() -> None:
     assert reason_of(ValueError()) == "ValueError"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=n_examples(150), deadline=None)
 @given(ANYTHING)
 def test_a_log_has_no_line_that_a_site_wrote(text: str) -> None:
     """Neither in messages nor in tracebacks, with causes and notes: all that a line holds shows, and it is one."""

@@ -16,6 +16,7 @@ from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.finders.kit.page.policy_tables import TABLES, Said, read_tables, write_tables
 from scrapy_focus.finders.news.news_list import NewsList
 from scrapy_focus.finders.outputs import write_report
+from tests.examples import n_examples
 from tests.found.foundfolders import EVIL, line, make
 from tests.pages import Reader
 
@@ -111,7 +112,7 @@ def test_nothing_in_them_does_anything(folder: Path, text: str) -> None:
 VALUES: Any = st.one_of(st.text(max_size=60), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=n_examples(60), deadline=None)
 @given(data=st.data(), width=st.integers(1, 120), most=st.integers(1, 5), columns=st.integers(1, 5))
 def test_lines_fit_and_show(data: Any, width: int, most: int, columns: int) -> None:
     """Below the title no line is wider than it may be, whatever the values are, and all of it can be printed."""

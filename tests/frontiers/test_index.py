@@ -29,6 +29,7 @@ from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.frontiers.sqlite.index import Index
 from scrapy_focus.lab.checks.drawn import WIDTH
 from scrapy_focus.lab.checks.ledger import link
+from tests.examples import n_examples
 from tests.frontiers.test_machine import StoredDrawnStates, StoredRankedStates, StoredStates
 from tests.made import HANG
 
@@ -188,7 +189,7 @@ class DrawnBothWays(BothWays, StoredDrawnStates):
     """Drawn frontiers."""
 
 
-SETTINGS = settings(max_examples=25, stateful_step_count=20, deadline=None)
+SETTINGS = settings(max_examples=n_examples(25), stateful_step_count=20, deadline=None)
 TestRankedBothWays = RankedBothWays.TestCase
 TestRankedBothWays.settings = SETTINGS
 TestDrawnBothWays = DrawnBothWays.TestCase
@@ -290,6 +291,7 @@ OF_ONE_KIND: dict[str, tuple[Keeps, Callable[[Any], object]]] = {
 }
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("keeps", "change"),
     [(keeps, change) for change in CHANGES.values() for keeps in (Ranks(), VECTORS)] + [*OF_ONE_KIND.values()],
@@ -314,6 +316,7 @@ def test_what_came_after_a_checkpoint_is_in_no_index(
     assert behaviour(sqlite_frontier(path, keeps)) == wanted
 
 
+@pytest.mark.few(8)
 @BOTH
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_index_is_not_used(

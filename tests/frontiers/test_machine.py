@@ -21,6 +21,7 @@ from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.lab.checks.drawn import WIDTH, DrawnMachine
 from scrapy_focus.lab.checks.ledger import HOSTS, Model
 from scrapy_focus.lab.checks.ranked import RankedMachine
+from tests.examples import n_examples
 
 KEYS = st.integers(0, 40)
 BUSY = st.sets(st.sampled_from([*HOSTS, "unknown"]))
@@ -254,7 +255,7 @@ class StoredDrawnStates(StoredStates, DrawnStates):
     keeps = Vectors(WIDTH)
 
 
-SETTINGS = settings(max_examples=60, stateful_step_count=30, deadline=None)
+SETTINGS = settings(max_examples=n_examples(60), stateful_step_count=30, deadline=None)
 TestRankedMemory = RankedStates.TestCase
 TestRankedMemory.settings = SETTINGS
 TestRankedSqlite = StoredRankedStates.TestCase

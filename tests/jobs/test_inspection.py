@@ -323,6 +323,7 @@ def damage(path: Path, how: str, draw: random.Random) -> range:
     return range(at, at + len(new))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("how", ["cut", "flip", "zeros", "garbage"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_journal_is_cut_where_it_is_damaged(how: str, seed: int, job: Path) -> None:
@@ -398,6 +399,7 @@ def test_journals_that_nothing_needs_do_no_harm(job: Path) -> None:
 # Damage to what is in the tables
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -551,6 +553,7 @@ def repaired_or_refused(jobdir: Path) -> bool:
     return False
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("how", ["flip", "zeros", "garbage", "cut"])
 @pytest.mark.parametrize("name", ["bfs", "tagpath", "probe", "again", "logged"])
 @pytest.mark.parametrize("seed", range(3))

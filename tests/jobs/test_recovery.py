@@ -187,6 +187,7 @@ class Taped:
         assert sorted(lines[n_lines:]) == sorted(f'{{"event": "release", "id": {id_}}}' for id_ in flying)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
@@ -308,6 +309,7 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
     crawl.close()
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("name", "log", "most_waiting"),
     [

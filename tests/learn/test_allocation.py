@@ -15,6 +15,7 @@ from allocation import best_freshness, kept, pages_of, visits_of
 from allocation_rules import Posterior, RoundRobin
 from scrapy_focus.learn.allocation import THRESHOLDS, Plan
 from scrapy_focus.learn.changes import DAY, RATES, Changes, memo_of, record_of
+from tests.examples import n_examples
 
 
 def page_of(changes: Changes, *, every: float = 1.0, changed: float = 0.5, weight: float = 1.0, n: int = 20) -> np.void:
@@ -140,7 +141,7 @@ def test_a_page_that_is_worth_nothing_waits_longest() -> None:
     assert plan.interval(record, plan.threshold(1 / DAY)) == plan.longest
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=n_examples(50))
 @given(
     st.lists(st.tuples(st.floats(0.0, 1e7), st.booleans()), max_size=12),
     st.floats(0.0, 1e4),
@@ -162,7 +163,7 @@ def test_it_never_pays_less_to_wait(visits: list[tuple[float, bool]], weight: fl
     assert plan.shortest <= waits[0] <= waits[-1] <= plan.longest
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=n_examples(40))
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["add", "visit", "remove"]), st.floats(0, 1e7)), max_size=50)
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_focus.learn.changes import DAY, RATES, WATCHED, Changes, memo_of, record_of
+from tests.examples import n_examples
 
 HALF = 2.0**-11  # of the last place of float16: how well a log likelihood is kept
 
@@ -211,7 +212,7 @@ VISITS = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=n_examples(60))
 @given(st.lists(VISITS, max_size=60))
 def test_whatever_comes_the_sums_are_those_of_the_pages(visits: list[tuple[int, float, bool | None, float]]) -> None:
     """To the last bit; every posterior adds up to 1, and a kill between any two visits changes nothing."""

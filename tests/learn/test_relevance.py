@@ -21,6 +21,7 @@ from scrapy_focus import ConfigError
 from scrapy_focus.topic.models import load_relevance, relevance_of
 from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.words import words_of
+from tests.examples import n_examples
 from tests.learn.topics import WORDS, examples, pages
 
 DIGEST = """
@@ -259,7 +260,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("damaged") / "m.npz"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=n_examples(100), deadline=None)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
 def test_damage_anywhere_is_seen(model: LinearRelevance, damaged: Path, place: float, bit: int, cut: bool) -> None:
     """A file with one bit changed, or cut off, either gives the very same model or a clear error."""

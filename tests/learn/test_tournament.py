@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_focus.policies.hostbandit.tournament import Tournament
+from tests.examples import n_examples
 
 SCORES = st.one_of(
     st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, math.inf]), st.floats(allow_nan=False, allow_infinity=False)
@@ -25,7 +26,7 @@ def in_order(scores: dict[int, float]) -> list[int]:
 
 
 @given(STEPS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=n_examples(150), deadline=None)
 def test_it_is_a_sorted_list(steps: list[tuple[int, float | None]]) -> None:
     """After each put and drop: the best, all in order, and the score of each, also of those that never came."""
     tournament, scores = Tournament(), {}

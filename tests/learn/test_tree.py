@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_focus import ConfigError
 from scrapy_focus.policies.treeq.tree import RegressionTree, Split
+from tests.examples import n_examples
 
 RULES = ["chi2", "variance"]
 
@@ -68,7 +69,7 @@ rewards = st.one_of(
     least=st.integers(1, 5),
     share=st.sampled_from([0.0, 0.1, 0.2, 0.3]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=n_examples(100), deadline=None)
 def test_a_split_is_that_of_an_exhaustive_search(
     rule: Any, told: list[Experience], tau: float, least: int, share: float
 ) -> None:
@@ -90,7 +91,7 @@ def test_a_split_is_that_of_an_exhaustive_search(
 
 
 @given(st.lists(st.tuples(codes, st.floats(-1e9, 1e9)), min_size=12, max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=n_examples(100), deadline=None)
 def test_any_rewards_are_weighed_to_a_millionth(told: list[Experience]) -> None:
     """With rewards of any size, no split gains more than the one that was made, but for rounding."""
     tree = RegressionTree(3, rule="variance", min_samples=len(told))

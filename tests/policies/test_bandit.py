@@ -14,6 +14,7 @@ from scrapy_focus import Bandit, Crawl, Outcome, Placement, PolicyError, State, 
 from scrapy_focus.learn.arms import ArmStats, auer
 from scrapy_focus.policies import bases
 from scrapy_focus.policies.bases import best_arm
+from tests.examples import n_examples
 from tests.made import link, links, page
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def walk(
     return chosen
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("arms", "seed"), [(3, 0), (40, 1), (400, 2)])
 @pytest.mark.parametrize("base", [Numbered, Explorer, Greedy])
 def test_auer_chooses_as_the_formula_does(base: type[Numbered], arms: int, seed: int) -> None:
@@ -206,7 +208,7 @@ class UnrulyOwn(Unruly):
         return float(self.stats.sums[arm]) + 0.1 * (waiting % 7) - 0.3 * pulls if pulls else -np.inf
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(
     base=st.sampled_from([Unruly, UnrulyExplorer, UnrulyGreedy, UnrulyOwn]),
     ways=st.frozensets(st.sampled_from(["place", "fail", "learn", "release", "move", "forget"])),

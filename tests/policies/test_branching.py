@@ -613,6 +613,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_focus.policies.branching.extensions._MOST", 3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("in_flight", [1, 8])
 def test_a_crawl_goes_on_past_all_limits(in_flight: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a portal that is too large for its limits it fetches everything all the same, and keeps to them."""
@@ -629,6 +630,7 @@ def test_a_crawl_goes_on_past_all_limits(in_flight: int, monkeypatch: pytest.Mon
     assert len(bandit.kinds.seen) <= 3
 
 
+@pytest.mark.slow
 def test_small_limits_leave_something_to_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for four clusters, 30 % of the requests still find more than half of the targets; breadth-first 7 %."""
     small(monkeypatch)
@@ -649,6 +651,7 @@ def test_pages_without_an_outcome_are_forgotten() -> None:
     assert list(bandit._revealed) == list(range(5000 - 4096, 5000))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("limits", ["as they are", "low", "plans in steps"])
 def test_pickled_in_mid_crawl_it_chooses_the_same(seed: int, limits: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -755,6 +758,7 @@ def test_it_finds_more_than_other_policies() -> None:
     assert ours > 5 * breadth_first
 
 
+@pytest.mark.slow
 def test_many_in_flight_find_nearly_as_much_as_one() -> None:
     """With 40 % of the requests of a larger portal, 64 in flight find at least 85 % of what is found one by one."""
     one, many = (

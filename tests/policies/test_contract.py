@@ -127,10 +127,11 @@ SMALL = 20  # pages, of a site that is fetched ten times
 
 
 def each() -> Iterator[object]:
-    """Yield every policy with each mission, and every mode of one with a mission, in turn."""
+    """Yield every policy with each mission, one of them by default, and every mode of one with a mission, in turn."""
     for seed, name in enumerate(MISSIONS):
-        for cls in POLICIES:
-            yield pytest.param(TOLD.get(cls, cls), seed, name, id=f"{cls.__name__}-{name}")
+        for n, cls in enumerate(POLICIES):
+            marks = [] if n % len(MISSIONS) == seed else [pytest.mark.slow]
+            yield pytest.param(TOLD.get(cls, cls), seed, name, id=f"{cls.__name__}-{name}", marks=marks)
     for n, mode in enumerate(MODES):
         name = list(MISSIONS)[n % len(MISSIONS)]
         yield pytest.param(mode, n, name, id=f"{n}-{mode.func.__name__}-{name}")

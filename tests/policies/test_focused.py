@@ -274,6 +274,7 @@ def test_defaults_are_those_of_the_released_code() -> None:
     assert math.isclose(policy.classifier._model.alpha, 1e-4)
 
 
+@pytest.mark.slow
 def test_it_finds_more_than_chance() -> None:
     """With half of the requests it finds 12 % of the targets more than a random order, and a quarter as many again.
 

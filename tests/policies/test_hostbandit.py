@@ -187,6 +187,7 @@ RULES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("in_flight", [1, 16])
 @pytest.mark.parametrize("score", RULES)
 def test_as_published_the_best_host_and_its_best_link_are_taken(score: str, in_flight: int) -> None:

@@ -47,6 +47,7 @@ FORMS += [made(None, preset, classifier) for preset, classifier in (("", "bayes"
 FORMS += [made(arm=arm, decay="exponential", places=False, candidates=1) for arm in ("host", "section")]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("make", FORMS, ids=lambda make: " ".join(map(str, make.keywords.values())))
 def test_promises_are_kept_with_every_score_and_classifier(make: Any) -> None:
     check_policy(make, pages=40)
@@ -63,6 +64,7 @@ def test_promises_are_kept_with_a_static_classifier(model: str, preset: str) -> 
 BUSY = ("w0.d0.test", "w1.d0.test")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "make",
     [

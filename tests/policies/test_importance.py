@@ -104,6 +104,7 @@ def test_location_reads_the_url_alone() -> None:
     assert location("http://a.test/x/y/", words=["why"]) == -1.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("by", [*ORDERS, SUM], ids=str)
 def test_promises_are_kept_by_every_order(by: Any) -> None:
     check_policy(partial(Importance, by=by))

@@ -283,6 +283,7 @@ def steps(world: World, chosen: list[int]) -> Iterator[str]:
         yield "reported"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(("place", "after"), [("picked", 100), ("reported", 200)])
 def test_a_crawl_that_was_killed_makes_the_same_choices(name: str, place: str, after: int, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_it_learns_which_hosts_are_relevant() -> None:
     assert np.mean([web.relevant(pick.key) for pick in steps(blind, web, 150)][50:]) < 0.65
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("preset", ["", "tres-2023"])
 def test_every_page_is_fetched_once(mode: Any, preset: str) -> None:
@@ -235,6 +236,7 @@ def test_dead_ends_teach_the_tree(preset: str, tree: list[int], network: int) ->
     assert len(policy.network.replay) == network
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("in_flight", [1, 5])
 def test_no_domain_gets_more_than_its_cap(mode: Any, in_flight: int) -> None:
@@ -244,6 +246,7 @@ def test_no_domain_gets_more_than_its_cap(mode: Any, in_flight: int) -> None:
     check_caps(crawl, web, in_flight, 5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("make", [BestFirst, OnlineLinkClassifier, partial(OnlineLinkClassifier, mode="bipartite")])
 @pytest.mark.parametrize("in_flight", [1, 5])
 def test_other_policies_keep_to_their_cap(make: Any, in_flight: int) -> None:
@@ -504,6 +507,7 @@ def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
     assert policy.tree.counts.sum() == 2, "the seed and the page"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("mode", "how"), [*((mode, "killed") for mode in MODES), ("tree", "stopped")])
 def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, how: str) -> None:
     """Stopped or killed after each 37 pages, a crawl on disk asks for the same pages in the same order as in one piece."""

@@ -18,6 +18,7 @@ from scrapy_focus.lab.replay.latency import LogNormal
 from scrapy_focus.lab.replay.leases import Desk, Leases
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst, Random
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -166,7 +167,7 @@ def test_a_bound_holds_with_any_number_of_workers(tmp_path: Path, workers: int) 
     assert ruled.chosen[-1][0] > 250
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=n_examples(20), deadline=None)
 @given(GRAPHS, st.integers(1, 30), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 3))
 def test_requests_never_exceed_the_budget_whoever_holds_them(
     drawn: list[tuple[str, list[int], int]], budget: int, workers: int, slots: int, ahead: int, per_host: int

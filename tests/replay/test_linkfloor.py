@@ -22,6 +22,7 @@ from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.oracles import Omniscient
+from tests.examples import n_examples
 
 
 def floor(folder: Path, answers: dict[str, dict], **options) -> str:
@@ -201,7 +202,7 @@ def test_with_one_path_it_is_omniscient_and_the_pages_on_it(tmp_path: Path) -> N
     assert [path for path in order if path.endswith(".csv")] == known
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=n_examples(40), deadline=None)
 @given(GRAPHS, st.integers(1, 4))
 def test_it_finds_all_by_links_alone_and_asks_for_nothing_twice(
     drawn: list[tuple[str, list[int], int]], concurrency: int

@@ -38,6 +38,7 @@ from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +93,7 @@ def consistent(harvest: Harvest) -> None:
     assert harvest.found[-1] <= harvest.exhaustive.worth
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(GRAPHS, st.integers(1, 40), st.sampled_from([1, 2, 5]), st.sampled_from([0.0, 0.2]), st.integers(0, 3))
 def test_requests_never_exceed_the_budget_and_use_it_up(
     drawn: list[tuple[str, list[int], int]], budget: int, concurrency: int, latency: float, seed: int

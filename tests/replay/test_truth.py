@@ -33,6 +33,7 @@ from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.web.mime import blocked_extensions
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from scrapy_focus import Outcome
@@ -73,7 +74,7 @@ class Once:
         return 1.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=n_examples(30), deadline=None)
 @given(GRAPHS, st.integers(0, 2), st.booleans())
 def test_totals_are_what_a_crawl_of_everything_uses_and_finds(
     drawn: list[tuple[str, list[int], int]], retries: int, blocking: bool

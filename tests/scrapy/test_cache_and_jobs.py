@@ -22,6 +22,7 @@ ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon
 TAG_PATH = "scrapy_focus.policies.tagpath.TagPath"
 
 
+@pytest.mark.both
 @pytest.mark.reactor
 @ADDON
 def test_pages_from_the_cache_cost_nothing(site: MockSite, tmp_path: Path, addon: bool) -> None:
@@ -47,6 +48,7 @@ def test_cookies_are_kept(site: MockSite, addon: bool) -> None:
     assert [seen.headers.get("cookie") for seen in site.log] == [None, *["visited=yes"] * 3]
 
 
+@pytest.mark.both
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("policy", [TAG_PATH, BREADTH_FIRST], ids=["tagpath", "breadth_first"])

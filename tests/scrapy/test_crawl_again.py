@@ -325,6 +325,7 @@ def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
     assert (last_crawl(job.out).number, last_crawl(job.out).has_ended) == (2, True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["REQUESTS", "BYTES"])
 def test_a_larger_budget_resumes_the_crawl(shelf: Shelf, server: SiteServer, tmp_path: Path, name: str) -> None:
     """With its job: it is the same crawl, which asks for nothing twice and finds all."""
@@ -422,6 +423,7 @@ def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
     assert len(states(killed.out, 1) | states(killed.out, 2)) == 40
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("way", ["refused", "unknown name", "404", "robots.txt"])
 def test_a_crawl_that_failed_does_not_count(
     shelf: Shelf, server: SiteServer, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
@@ -506,6 +508,7 @@ def test_a_folder_that_nobody_wrote_so(name: str, text: str, server: SiteServer,
     assert (tmp_path / name).read_text() == text
 
 
+@pytest.mark.slow
 def test_new_files_are_found_early(tmp_path: Path) -> None:
     """On a portal a month later, nine in ten of the new files are found with half of the requests as from nothing.
 

@@ -201,6 +201,7 @@ def check_farewell(line: str, out: Path) -> None:
     assert str(out) in line
 
 
+@pytest.mark.few(2)
 @WAYS
 @pytest.mark.parametrize("times", [1, 2])
 def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: Path) -> None:
@@ -267,8 +268,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=False)
 
 
-@WAYS
-def test_a_disk_that_is_full(way: str, small_disk: Path, tmp_path: Path) -> None:
+def test_a_disk_that_is_full(small_disk: Path, tmp_path: Path) -> None:
     """In the middle the crawl stops, with 5, and the same command resumes with room; at the start it is refused."""
     files = "".join(f'<a href="/file?type=text/csv&size={20000 + i}">{i}</a>' for i in range(12))
     with MockSite(pages={"/": files}) as site:
@@ -447,6 +447,7 @@ def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
     assert "files left to find" in said
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_a_wrong_setting_in_a_script(addon: bool, site: MockSite, caplog: pytest.LogCaptureFixture) -> None:
     """The script is given the exception, the log has one line, and nothing is requested."""

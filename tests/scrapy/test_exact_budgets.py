@@ -35,6 +35,7 @@ MIXED = [
 ]  # fmt: skip
 
 
+@pytest.mark.both
 @ADDON
 @CONCURRENT
 @pytest.mark.parametrize("budget", [1, 7, 40])

@@ -292,6 +292,7 @@ def test_structured_data_by_a_command(
     assert "entities has the results of another crawl" in here(*words)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("command", "given", "then", "now", "said"),
     [

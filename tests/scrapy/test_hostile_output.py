@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
+from tests.examples import n_examples
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=80)
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ class Naming(Recording):
         return [PolicyTable(self.name, (self.name, "n"), [(self.name, 1), (2, self.name)])]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=n_examples(60), deadline=None)
 @given(ANYTHING)
 def test_the_progress_of_a_crawl(name: str) -> None:
     """In the log and on a terminal, where names of a site are no markup and no commands."""
@@ -116,7 +117,7 @@ def status_of(text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=n_examples(60), deadline=None)
 @given(ANYTHING)
 def test_the_status_of_a_job(text: str) -> None:
     """``focus-status`` prints nothing but what shows, whatever is stored."""
@@ -129,7 +130,7 @@ def test_the_status_of_a_job(text: str) -> None:
     assert rows_of(found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=n_examples(25), deadline=None)
 @given(st.text(st.characters(max_codepoint=255), max_size=30), st.text(st.characters(max_codepoint=255), max_size=30))
 def test_what_a_recording_holds(tmp_path_factory: pytest.TempPathFactory, mime: str, source: str) -> None:
     """``focus-record --info`` prints nothing but what shows, whatever types the site sent."""
@@ -139,7 +140,7 @@ def test_what_a_recording_holds(tmp_path_factory: pytest.TempPathFactory, mime: 
     assert_shows(describe(path))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=n_examples(60), deadline=None)
 @given(ANYTHING)
 def test_why_a_page_was_fetched(text: str) -> None:
     """The sentences of the policy and of the topic spider, and the decision log."""
@@ -156,7 +157,7 @@ def test_why_a_page_was_fetched(text: str) -> None:
         crawl.report(Outcome(pick=pick, status=200, mime="text/html", items=1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=n_examples(40), deadline=None)
 @given(ANYTHING)
 def test_the_decision_log(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """Its lines show, and read back as what was said, lone surrogates included."""

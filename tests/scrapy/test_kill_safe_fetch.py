@@ -132,6 +132,7 @@ def test_it_does_nothing_without_a_job(site: MockSite) -> None:
     assert done.errors == {}
 
 
+@pytest.mark.slow
 def test_killed_at_random(tmp_path: Path) -> None:
     """However a crawl is killed, of what is asked for again nothing had arrived; all else is as without the setting."""
     with Cradle() as cradle, SoakSite(n=200, seed=6, latency=0.004) as site:

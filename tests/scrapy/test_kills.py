@@ -331,9 +331,13 @@ def summary(all_done: list[Done]) -> str:
     ("settings", "plan"),
     [
         (HASHED, ["after_requests", "in_a_checkpoint"]),
-        (PAGES, ["sometime", "at_a_new_journal"]),
-        ({**HASHED, "FOCUS_KILL_SAFE_FETCH": True}, ["after_requests", "at_its_start", "after_requests"]),
-        (TREE, ["in_a_checkpoint", "after_requests"]),
+        pytest.param(PAGES, ["sometime", "at_a_new_journal"], marks=pytest.mark.slow),
+        pytest.param(
+            {**HASHED, "FOCUS_KILL_SAFE_FETCH": True},
+            ["after_requests", "at_its_start", "after_requests"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(TREE, ["in_a_checkpoint", "after_requests"], marks=pytest.mark.slow),
         (BREADTH_FIRST, ["at_its_start", "near_its_end"]),
     ],
     ids=["bandit", "tagpath", "kill_safe_fetch", "tree", "breadth_first"],
@@ -354,6 +358,7 @@ def test_a_budget_is_for_all_runs(nursery: Nursery, tmp_path: Path, english: Ref
     print(summary([done]))
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path, english: Reference) -> None:
     """The same with the commands of Scrapy, where a reactor runs."""
     done = hunted(CommandLine(), tmp_path / "0", BREADTH_FIRST, ["after_requests"], 3, english)

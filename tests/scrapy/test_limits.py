@@ -22,6 +22,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.goals.files import FilesGoal
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -297,7 +298,7 @@ HEADERS = st.one_of(
 
 
 @pytest.mark.usefixtures("_project")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=n_examples(500), deadline=None)
 @given(HEADERS)
 @example("attachment; filename*=idna''x.csv")
 @example(b"attachment; filename=\r\n \xff")

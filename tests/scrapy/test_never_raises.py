@@ -158,6 +158,7 @@ def failing(method: Callable[..., Any], times: int) -> Callable[..., Any]:
     return instead
 
 
+@pytest.mark.both
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("times", [1, 5])

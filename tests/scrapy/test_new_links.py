@@ -27,6 +27,7 @@ from scrapy_focus.engine.marks import PICK
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.joining import plain_joiner
+from tests.examples import n_examples
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -145,7 +146,7 @@ def page_of(given_links: list[tuple[str, ...]], base: str) -> str:
 
 
 @given(st.lists(links, max_size=12), bases, urls, encodings, arguments, st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=n_examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_new_is_what_scrapy_gives(
     given_links: list[tuple[str, ...]], base: str, url: str, encoding: str, chosen: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -189,7 +190,7 @@ def is_requested(url: str) -> bool:
 
 
 @given(urls, hrefs)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=n_examples(500), deadline=None)
 def test_plain_urls_are_what_joining_gives(base: str, href: str) -> None:
     """A text that is written behind another is the URL, or nothing; where a query is empty, the same page."""
     plain = plain_joiner(base)(href)
@@ -202,7 +203,7 @@ def test_plain_urls_are_what_joining_gives(base: str, href: str) -> None:
 
 
 @given(st.lists(hrefs, max_size=10), urls, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=n_examples(200), deadline=None)
 def test_links_of_our_spiders(given_hrefs: list[str], url: str, data: st.DataObject) -> None:
     """What is passed over is left out, once each, and all else is there in the same order."""
     body = "".join(f'<a href="{href.replace("&", "&amp;")}">x</a>' for href in given_hrefs).encode()
@@ -331,6 +332,7 @@ class RuledNew(Ruled):
     extractor = NewLinks
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True])
 @pytest.mark.parametrize("spiders", [(Extracting, ExtractingNew), (Ruled, RuledNew)])
 @pytest.mark.parametrize("policy", [Watchful, Knower, Mover, Visitor, ByKey])

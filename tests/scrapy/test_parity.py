@@ -109,19 +109,19 @@ def live(
     ("policy", "params"),
     [
         (BreadthFirst, {}),
-        (DepthFirst, {}),
-        (Random, {}),
+        SLOWLY(DepthFirst, {}),
+        SLOWLY(Random, {}),
         (TagPath, {}),
         SLOWLY(TagPath, {"accounting": "full", "alpha": 0.3, "theta": 0.5}),
-        (TagPath, {"probe": False}),
-        (Focused, {}),
-        (TagPathOffline, {"warmup": 100}),
+        SLOWLY(TagPath, {"probe": False}),
+        SLOWLY(Focused, {}),
+        SLOWLY(TagPathOffline, {"warmup": 100}),
         (BranchingBandit, {}),
         SLOWLY(BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
-        (BranchingBandit, {"unit": "bytes"}),
+        SLOWLY(BranchingBandit, {"unit": "bytes"}),
         (Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
         SLOWLY(Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
-        (HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
+        SLOWLY(HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
         (EachAgain, {"every": 0.0, "times": 2}),
         (HostBandit, {"arm": "section"}),
         SLOWLY(HostBandit, {"arm": "section", "preset": "cikm-2014", "score": "thompson x best", "explore": 0.3}),
@@ -186,7 +186,7 @@ class EachNoted(EachAgain):
         return Placement(0, -1e9 * self.visits[outcome.pick.key], after=self.now + self.every)
 
 
-@pytest.mark.parametrize("validators", [True, False])
+@pytest.mark.parametrize("validators", [True, SLOWLY(False)])
 def test_visits_are_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, validators: bool
 ) -> None:
@@ -214,6 +214,7 @@ def test_visits_are_the_same_live_and_simulated(
     assert [crawled.stats[f"focus/{name}"] for name in names] == [harvest.counts[name] for name in names]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", [BreadthFirst, BranchingBandit])
 def test_with_few_waiting_links_both_are_the_same(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, policy: type[Policy]

@@ -24,6 +24,7 @@ from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, kinds,
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
+from tests.examples import n_examples
 
 IDLE = SimpleNamespace(put_off_hosts=(0, 0.0))  # no host is put off
 
@@ -163,7 +164,7 @@ def test_what_the_next_find_costs(cost: float | None, ends_in: int | None, said:
     assert [line for line in progress(host) if "cost" in line] == ([said] if said else [])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=n_examples(40), deadline=None)
 @given(text=st.text(max_size=400), width=st.integers(8, 140))
 def test_hostile_names_and_narrow_terminals(text: str, width: int) -> None:
     """What a site sent is spelled, is no markup, and no line is wider than the terminal."""

@@ -228,6 +228,7 @@ def told(result: Crawled) -> Counter[str]:
     return Counter(str(item) for item in result.items)
 
 
+@pytest.mark.both
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("spider", [Plain, Rules, Sitemap, Forms, Again, Twice, Unfiltered, Errbacks, Closures, Items])

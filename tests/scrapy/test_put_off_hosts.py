@@ -68,6 +68,7 @@ def gap(site: MockSite, path: str) -> float:
     return site.log[first + 1].at - site.log[first].at
 
 
+@pytest.mark.few(4)
 @pytest.mark.reactor
 @pytest.mark.parametrize(
     ("status", "how", "addon"),
@@ -113,6 +114,7 @@ def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: b
     assert f"it answered {status} with Retry-After" in line
 
 
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @pytest.mark.parametrize(
     ("settings", "value"),
@@ -196,6 +198,7 @@ ROBOTS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @pytest.mark.parametrize("how", ["500", "503", "429", "reset", "hang"])
 def test_a_robots_txt_that_cannot_be_had_closes_its_host_for_now(site: MockSite, other: MockSite, how: str) -> None:
@@ -409,6 +412,7 @@ def wishing(wish: str, header: bool, body: str) -> Answer:
     return 200, HTML, f'<head><meta name="robots" content="{wish}"></head><body>{body}'.encode()
 
 
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @PAGE_WISHES
 @pytest.mark.parametrize("obey", [True, False])
@@ -425,6 +429,7 @@ def test_nofollow(site: MockSite, header: bool, obey: bool) -> None:
     assert len(result.items) == len(site.paths)
 
 
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @PAGE_WISHES
 @pytest.mark.parametrize("obey", [True, False])

@@ -15,13 +15,22 @@ pytestmark = pytest.mark.skipif(REACTOR, reason="this is that process")
 
 TESTS = Path(__file__).parent
 WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which it waits
+#: What is tried by default: budgets, outcomes, errors, jobs, and connections with TLS.
+MAIN = [
+    TESTS / f"test_{name}.py"
+    for name in ("cache_and_jobs", "certificates", "exact_budgets", "never_raises", "one_outcome")
+]
 
 
+def test_the_main_scenarios_are_the_same_with_a_reactor() -> None:
+    """The tests of a few files that are marked ``reactor`` pass where crawls run in Twisted's reactor."""
+    run_marked("reactor and not slow and not alone", *MAIN)
+
+
+@pytest.mark.slow
 def test_the_same_with_a_reactor() -> None:
-    """Every test that is marked ``reactor`` passes where crawls run in Twisted's reactor, with the add-on where others
-    run it without one, too.
-    """
-    run_marked("reactor and not slow and not alone", *(path for path in marked_files() if path != WAITS))
+    """So does every other test that is so marked, with the add-on where others run it without one, too."""
+    run_marked("reactor and not slow and not alone", *(path for path in marked_files() if path not in (WAITS, *MAIN)))
 
 
 @pytest.mark.slow

@@ -116,6 +116,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
     assert "5 of 5 requests" in end
 
 
+@pytest.mark.both
 @ADDON
 @pytest.mark.parametrize(
     ("settings", "said"),

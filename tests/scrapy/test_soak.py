@@ -59,6 +59,7 @@ def crawl(folder: Path, plan: list[str], *, seed: int = 3, pages: int = 250) -> 
     return crawl
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_in_mid_crawl(tmp_path: Path) -> None:
     """The run ends with status 1 and says so, what it wrote is well, and the next one misses nothing."""
     assert crawl(tmp_path, ["full_disk", "full_disk"]).done.full >= 1

@@ -61,6 +61,7 @@ class Parts(BreadthFirst):
         return super().place(links, source)
 
 
+@pytest.mark.both
 @pytest.mark.reactor
 @ADDON
 def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> None:

@@ -102,6 +102,7 @@ def check_places(result: Any, at_least: int) -> None:
     assert result.stats.get("focus/link/unattributed", 0) == 0
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("base", ["", '<base href="/other/deep/">'], ids=["", "base"])
 @pytest.mark.parametrize("how", PRODUCERS)
