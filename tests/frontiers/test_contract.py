@@ -52,7 +52,7 @@ def test_protocols_are_small() -> None:
     assert len(members(Drawn)) == 10
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", MAKERS)
 def test_promises_are_kept(make: Callable[..., Any], seed: int) -> None:
     """Over random operations a frontier says and does what a dictionary would."""

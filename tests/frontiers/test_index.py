@@ -522,6 +522,7 @@ while True:
 """
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_kill_at_any_moment_leaves_the_last_checkpoint(seed: int, path: Path, tmp_path: Path) -> None:
     """While a frontier is opened, written to and closed over and over, it may be killed at any time."""
