@@ -75,27 +75,32 @@ class Placer:
 
     def add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
         """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
-        fresh: dict[int, Link] = {}
+        by_key, others = self._known_by_key(known)
         wanted: list[Link] = []
-        by_key: list[Link] = []
-        others = list(known)
-        if self._by_key and known:
-            stated = [*zip(known, self._frontier.states(known), strict=True)]
-            by_key = [Link("", key, state=state) for key, state in stated if state in self._wanted]
-            others = [key for key, state in stated if state not in self._wanted]
+        fresh: dict[int, Link] = {}
         for link, state in zip(links, self._frontier.states([link.key for link in links]), strict=True):
-            if self._by_key and state in self._wanted:
+            is_wanted = state in self._wanted
+            if is_wanted and self._by_key:
                 by_key.append(Link("", link.key, state=state))
-            elif self._wanted and (state == State.NEW or state in self._wanted):
-                wanted.append(link if link.state == state else link._replace(state=state))
-            elif state == State.NEW:
-                fresh.setdefault(link.key, link)
-            else:
+            elif state != State.NEW and not is_wanted:
                 others.append(link.key)
-        if placeable := [*by_key, *wanted] or list(fresh.values()):
+            elif self._wanted:  # such a policy is given each link of a page, however often it is there
+                wanted.append(link if link.state == state else link._replace(state=state))
+            else:
+                fresh.setdefault(link.key, link)
+        placeable = [*by_key, *wanted] or list(fresh.values())
+        if placeable:
             self._place(placeable, source, -1 if source is None else source.pick.arm)
         if self._knows and others and source is not None:
             self._guard.ask("know", self._guard.policy.know, others, source)
+
+    def _known_by_key(self, known: Sequence[int]) -> tuple[list[Link], list[int]]:
+        """Part the keys of known links: those that the policy wants, as links without a URL, and the others."""
+        if not self._by_key or not known:
+            return [], list(known)
+        stated = [*zip(known, self._frontier.states(known), strict=True)]
+        by_key = [Link("", key, state=state) for key, state in stated if state in self._wanted]
+        return by_key, [key for key, state in stated if state not in self._wanted]
 
     def place_probed(self, outcome: Outcome) -> None:
         """Let the policy place the link of a HEAD again."""

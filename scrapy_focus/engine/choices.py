@@ -151,20 +151,25 @@ class Choices:
 
         If that never happens, the crawl may end.
         """
-        crawl = self.host.crawl
         changes = [self.host.slots.changes_in(), None if self.room is None else self.room.changes_in()]
         times = [seconds for seconds in changes if seconds is not None]
-        due, turn, is_idle = crawl.next_due, crawl.next_turn, not self.outcomes.in_flight
-        if due is not None or turn is not None or is_idle:
-            status = crawl.status()
-            of_crawl = []
-            if due is not None:
-                of_crawl.append(due)
-            if status.waiting and turn is not None:
-                of_crawl.append(turn)
-            if is_idle and status.waiting and status.due is not None and status.due > status.at:
-                self.never = status.due == math.inf
-                of_crawl.append(status.due)
-            times += [max(0.0, time - status.at) / self.host.speed for time in of_crawl]
+        times += self._changes_of_crawl()
         if times:
             self.set_alarm(min(*times, _LONGEST))
+
+    def _changes_of_crawl(self) -> list[float]:
+        """Return in how many seconds a link of the crawl may leave that cannot now."""
+        crawl = self.host.crawl
+        due, turn, is_idle = crawl.next_due, crawl.next_turn, not self.outcomes.in_flight
+        if due is None and turn is None and not is_idle:  # the usual case, without a status
+            return []
+        status = crawl.status()
+        moments = []
+        if due is not None:
+            moments.append(due)
+        if status.waiting and turn is not None:
+            moments.append(turn)
+        if is_idle and status.waiting and status.due is not None and status.due > status.at:
+            self.never = status.due == math.inf
+            moments.append(status.due)
+        return [max(0.0, moment - status.at) / self.host.speed for moment in moments]

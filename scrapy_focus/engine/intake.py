@@ -67,30 +67,37 @@ class Intake:
             entry.yielded.discard(hash(request.url))
             entry.quiet = 0
             if not entry.returned:
-                returns = self.redirects.returns(entry, request)
-                seen = not returns and self._is_seen(request, entry)
-                return self.redirects.follow(entry, request, seen=seen)
+                return self._continue(entry, request)
+        return self._take_link(request, entry)
+
+    def _continue(self, entry: Entry, request: Request) -> bool:
+        """Let a pick continue with a redirect or retry."""
+        seen = not self.redirects.returns(entry, request) and self._is_seen(request, entry)
+        return self.redirects.follow(entry, request, seen=seen)
+
+    def _take_link(self, request: Request, entry: Entry | None) -> bool:
+        """Make a link of a request; ``entry``: of its page, if it says which."""
+        host = self.host
         source = entry or host.inflight.page_of(request)
         page = source if source is not None and source.returned else None
         if page is not None and host.seen.passes(request, page):
             return False
-        if host.features.refuse and self._is_refused(host.features.refuse, request, page):
+        if self._is_refused(host.features.refuse, request, page):
             return False
         seen = self._is_seen(request, entry)
-        if source is None:
-            if request.meta.get("is_start_request"):
-                host.seeds.add(urlparse_cached(request).hostname or "")
-            if self._has_begun(request):
-                return False
+        if source is None and self._has_begun(request):
+            return False
         if seen and not host.seen.is_wanted(request):
             if source is not None:
                 host.seen.note(request, source)
             return False
-        if not seen and host.features.refuse_new and self._is_refused(host.features.refuse_new, request, page):
+        if not seen and self._is_refused(host.features.refuse_new, request, page):
             host.seen.forget([request.url])
             return False
         self._note_priority(request)
-        return self._keep_loose(request, seen) if source is None else self._add(request, source, seen)
+        if source is None:
+            return self._keep_loose(request, seen)
+        return self._add(request, source, seen)
 
     def place(self) -> None:
         """Let the next links of no page be placed."""
@@ -120,7 +127,9 @@ class Intake:
         return seen
 
     def _has_begun(self, request: Request) -> bool:
-        """Whether it is a start request that this job has from an earlier run."""
+        """Whether it is a start request that this job has from an earlier run; notes the hosts of start requests."""
+        if request.meta.get("is_start_request"):
+            self.host.seeds.add(urlparse_cached(request).hostname or "")
         return self.host.job is not None and self.host.links.is_stored_start(request)
 
     def _keep_loose(self, request: Request, seen: bool) -> bool:

@@ -94,8 +94,7 @@ class Outcomes:
         """The engine is done with a pick: report its outcome, now or in some turns if its page has many links."""
         host = self.host
         host.inflight.remove(entry)
-        may_go_again = not entry.sent or bool(host.crawl.where) or entry.pick.method == "RENDER"
-        if isinstance(entry.failure, BudgetExhausted) and may_go_again:
+        if isinstance(entry.failure, BudgetExhausted) and self._may_go_again(entry):
             self.release(entry)
             return
         outcome = self._drawn(entry)
@@ -107,10 +106,15 @@ class Outcomes:
             outcome = self._as_seen(hook, entry, outcome)
         self.concluding.add(entry.pick.id)
         work = self._reporting(entry, outcome)
-        if (entry.takes_turns or len(entry.links) > PART) and not (host.stopping or self._is_ending):
+        takes_turns = entry.takes_turns or len(entry.links) > PART
+        if takes_turns and not (host.stopping or self._is_ending):
             self.turns.add(work)
         else:
             deque(work, 0)
+
+    def _may_go_again(self, entry: Entry) -> bool:
+        """Whether a pick that the budget stopped waits again, as nothing was sent for it that could not be again."""
+        return not entry.sent or bool(self.host.crawl.where) or entry.pick.method == "RENDER"
 
     def release(self, entry: Entry) -> None:
         """The request of a pick was never sent: it waits again."""

@@ -62,5 +62,9 @@ def links_like(text: str, kind: str, pages: str) -> str:
     >>> links_like("", "csv", ""), links_like("", "", "/")
     ('links to csv', 'links of several kinds on pages like /')
     """
-    links = f"links like “{text}”" if text else f"links to {kind}" if kind else "links of several kinds"
+    links = "links of several kinds"
+    if text:
+        links = f"links like “{text}”"
+    elif kind:
+        links = f"links to {kind}"
     return f"{links} on pages like {pages}" if pages else links

@@ -156,18 +156,24 @@ class NearCopyFilter(Feature):
             return None
         self._checks.pop(pick.key, None)
         self.learner.visit(pick.url)
-        status = entry.response.status if entry.response is not None else 0
         if label == "ok" and not entry.also:
             self._learn(pick.url, entry.response)
-        if label in _SPENT or status in _GONE:
-            urls = {pick.url, entry.response.url if entry.response is not None else pick.url}
-            copies = [stripped.key for url in urls if (stripped := self.learner.stripped(url)) is not None]
-            n = len(entry.also)  # a page that leads to a known one has the key of that behind its own
-            outcome = outcome._replace(also=(*outcome.also[:n], *copies, *outcome.also[n:]))
+        if label in _SPENT or outcome.status in _GONE:
+            outcome = self._with_copies(entry, outcome)
         else:
             self._fail(pick)
         self._write_sometimes()
         return outcome
+
+    def _with_copies(self, entry: Entry, outcome: Outcome) -> Outcome:
+        """Return an outcome with the keys of the URLs of its page that have no parameters which are ignored."""
+        urls = {entry.pick.url}
+        if entry.response is not None:
+            urls.add(entry.response.url)
+        stripped = [self.learner.stripped(url) for url in urls]
+        copies = [each.key for each in stripped if each is not None]
+        n = len(entry.also)  # a page that leads to a known one has the key of that behind its own
+        return outcome._replace(also=(*outcome.also[:n], *copies, *outcome.also[n:]))
 
     def _returned(self) -> Iterator[Request]:
         """Yield the links that were refused and are to be followed after all, each once, without those that came to the

@@ -115,11 +115,16 @@ class Rendering(Feature):
             if not outcome.error and entry.answers is not None:
                 self.apis.rendered(entry, entry.answers)
             return None
-        first = entry.first
-        if first is None or given is None or outcome.pick.method != "GET" or outcome.error or not entry.has_scripts:
+        if outcome.pick.method != "GET" or outcome.error or given is None:
             return None
-        first.meta[GIVEN] = given.pack()
-        return outcome._replace(scripted=True, payload=self.host.requests.pack(entry.pick.key, first))
+        return self._may_be_rendered(entry, outcome, given)
+
+    def _may_be_rendered(self, entry: Entry, outcome: Outcome, given: Given) -> Outcome | None:
+        """Return the outcome of a page that a browser may show more of, with its request to be stored."""
+        if entry.first is None or not entry.has_scripts:
+            return None
+        entry.first.meta[GIVEN] = given.pack()
+        return outcome._replace(scripted=True, payload=self.host.requests.pack(entry.pick.key, entry.first))
 
     def shown(self) -> Shown:
         return Shown(tables=[] if self.apis is None else self.apis.tables())
