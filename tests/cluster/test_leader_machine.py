@@ -235,9 +235,9 @@ class Cluster(RuleBasedStateMachine):
     def lead_again(self) -> None:
         """Let another leader lead the crawl."""
         before = self.leader.crawl
-        hosts = {before.picks[pick_id].host for pick_id in before.owners}
+        hosts = {before.picks[pick_id].host for pick_id in before.leases.owners}
         self.asked = {host: asked for host, asked in self.asked.items() if host in hosts}  # who has none is not known
-        leases, used = dict(before.owners), before.budget.requests_used
+        leases, used = dict(before.leases.owners), before.budget.requests_used
         self.leader = self.realm.lead()
         assert self.leader.crawl.leases.owners == leases
         assert self.leader.crawl.budget.requests_used == used

@@ -207,7 +207,7 @@ def test_the_template_is_part_of_the_package() -> None:
     settings = ConfigParser()
     settings.read(root / "setup.cfg")
     data = settings["options.package_data"]
-    files = [path for path in (root / "scrapy_focus").rglob("*.*") if path.suffix not in (".py", ".pyc")]
+    files = [path for path in (root / "scrapy_focus").rglob("*.*") if path.suffix not in (".py", ".pyc", ".rst")]
     assert files
     for path in files:
         patterns = data.get(".".join(path.parent.relative_to(root).parts), "").replace(",", " ").split()

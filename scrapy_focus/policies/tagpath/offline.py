@@ -151,8 +151,10 @@ class TagPathOffline(Informed):
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         page_arm = -1 if source is None else self._arm_of(source.pick)
-        if self._learning and self.benefit == "truth" and page_arm >= FIRST:
-            self.stats.earn(page_arm, self._count_targets(links))
+        if self._learning and self.benefit == "truth":
+            n_targets = self._count_targets(links)  # where nobody told it the truth, the first link is an error
+            if page_arm >= FIRST:
+                self.stats.earn(page_arm, n_targets)
         paths: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             paths.setdefault(link.tag_path, []).append(i)
