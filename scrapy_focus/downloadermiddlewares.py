@@ -31,7 +31,6 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.config import Config
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
-from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
@@ -46,8 +45,6 @@ from scrapy_focus.engine.inflight import (
 )
 from scrapy_focus.engine.marks import CUT, FROM_API, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
-from scrapy_focus.features.rendering.feature import Rendering
-from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
 from scrapy_focus.web.mime import parse_mime
@@ -62,7 +59,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.engine.browser.guard import Visit
+    from scrapy_focus.engine.browser.guard import Guard, Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.features.rendering.apis import Apis
@@ -203,9 +200,14 @@ class MeterMiddleware(_FocusMiddleware):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
         if request.meta.get("playwright"):
-            self._guard = self._guard or Guard(self.crawler, host)
+            self._guard = self._guard or self._make_guard(host)
             self._guard.take(request, is_direct=entry is not None and entry.is_direct)
         return None
+
+    def _make_guard(self, host: Host) -> Guard:
+        from scrapy_focus.engine.browser.guard import Guard  # crawls without a browser do not import it
+
+        return Guard(self.crawler, host)
 
     def process_response(self, request: Request, response: Response) -> Response:
         visit, entry = self._visit(request), self.entry(request)
@@ -336,7 +338,7 @@ class RenderMiddleware(_FocusMiddleware):
 
     def _apis(self, host: Host) -> Apis | None:
         """Return by what pages are read that else a browser would show; ``None`` where none is rendered."""
-        rendering = host.features.find(Rendering)
+        rendering = host.features.able("render")
         return None if rendering is None else rendering.apis
 
     async def _from_api(self, request: Request, entry: Entry) -> Response | None:
@@ -394,7 +396,7 @@ class RevisitMiddleware(_FocusMiddleware):
     """
 
     def process_request(self, request: Request) -> None:
-        visits = None if self.host is None else self.host.features.find(Visits)
+        visits = None if self.host is None else self.host.features.able("revisit")
         if visits is not None:
             visits.ask(request)
 

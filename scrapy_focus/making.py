@@ -21,7 +21,6 @@ from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.policy import import_path
 from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.requests import project_of
-from scrapy_focus.features.rendering.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.description import describe, text_of
 from scrapy_focus.web.poorlinks import PoorLinks
@@ -202,6 +201,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         If it cannot be used, or has no crawl where there was one.
     """
     from scrapy_focus.cluster.leader import Leader, ToldGoal
+    from scrapy_focus.features.rendering.keptrules import add_rules, read_rules, read_told
     from scrapy_focus.jobs.job import Job
 
     for path in plan["paths"]:

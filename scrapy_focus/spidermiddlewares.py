@@ -24,7 +24,6 @@ from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.links import key_of
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.features.rendering.feature import Rendering
 from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
 if TYPE_CHECKING:
@@ -232,7 +231,7 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
 def given_of(crawler: Crawler, entry: Entry) -> Given | None:
     """Return the items of the plain copy of a page, where it is rendered or may be later."""
     host = host_of(crawler)
-    rendering = None if host is None else host.features.find(Rendering)
+    rendering = None if host is None else host.features.able("render")
     return None if rendering is None else rendering.given(entry)
 
 

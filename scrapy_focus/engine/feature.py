@@ -54,7 +54,7 @@ class Feature:
 
     name: ClassVar[str] = "feature"  # under which its errors are counted
     order: ClassVar[int] = 500  # features with a lower order are called first
-    abilities: ClassVar[frozenset[str]] = frozenset()  # methods by which other parts of the package find it
+    abilities: ClassVar[frozenset[str]] = frozenset()  # by which middlewares find it without importing its class
 
     def refuse(self, request: Request, page: Entry | None) -> bool:
         """Whether a request goes no further, before the dupefilter sees it. ``page``: where it was found, if on a page.

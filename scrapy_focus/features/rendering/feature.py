@@ -15,9 +15,7 @@ from scrapy_focus.engine.feature import Feature, Shown
 from scrapy_focus.engine.inflight import unwrap
 from scrapy_focus.engine.marks import GIVEN
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.features.rendering.apis import API_RULES, Apis
 from scrapy_focus.features.rendering.given import Given
-from scrapy_focus.features.rendering.keptrules import add_rules, read_rules
 from scrapy_focus.web.apis.templates import template_of
 from scrapy_focus.web.shells import is_shell
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.found import Found
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.features.rendering.apis import Apis
+    from scrapy_focus.features.rendering.keptrules import Kept
 
 logger = printable_logger(__name__)
 
@@ -67,6 +67,7 @@ class Rendering(Feature):
     """
 
     name: ClassVar[str] = "render"
+    abilities: ClassVar[frozenset[str]] = frozenset({"render"})
     order: ClassVar[int] = 300
 
     def __init__(self, host: Host) -> None:
@@ -77,7 +78,11 @@ class Rendering(Feature):
         self._given: dict[int, Given] = {}  # items of plain copies, by pick
         path = host.config.learned_from
         is_of_leader = bool(host.crawl.where) and not Path(path).exists()
-        self._learned = read_rules(path) if path and not host.resumed and not is_of_leader else None
+        self._learned: Kept | None = None
+        if path and not host.resumed and not is_of_leader:
+            from scrapy_focus.features.rendering.keptrules import read_rules
+
+            self._learned = read_rules(path)
         host.crawler.signals.connect(self._on_opened, signals.spider_opened)
         if host.config.learned_to and not host.crawl.where:
             host.when_saved.append(self._save_rules)
@@ -167,11 +172,15 @@ class Rendering(Feature):
         self.host.closing.advice = advice
 
     def _make_apis(self) -> Apis:
+        from scrapy_focus.features.rendering.apis import API_RULES, Apis  # crawls without a browser do not import it
+
         path = None if self.host.job is None else self.host.job.folder / API_RULES
         return Apis(self.host.count, path, self._learned)
 
     def _save_rules(self, path: str) -> None:
         """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
+        from scrapy_focus.features.rendering.keptrules import add_rules
+
         add_rules(path, (self.apis or self._make_apis()).kept())
 
 

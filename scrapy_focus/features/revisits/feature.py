@@ -65,6 +65,7 @@ class Visits(Feature):
     """
 
     name: ClassVar[str] = "visit"
+    abilities: ClassVar[frozenset[str]] = frozenset({"revisit"})
     order: ClassVar[int] = 400  # behind renderings, as what is stored of a page is that of its next visit
 
     def __init__(self, host: Host, *, shows_unchanged: bool) -> None:
