@@ -213,3 +213,15 @@ def test_the_spiders_choose_the_same_on_a_site_without_copies(tmp_path: Path) ->
         asked.append(paths)
         assert near(result) == {}
     assert asked[0] == asked[1]
+
+
+def test_what_cannot_be_written_is_learned_anew(tmp_path: Path) -> None:
+    """A warning says so, and the crawl is as it would be."""
+    (tmp_path / "focus" / PARAMETERS).mkdir(parents=True)  # where the file should be
+    with CopySite(shelves=12, items=2, session="sid") as site:
+        result = crawl(Follower, ON | {"JOBDIR": str(tmp_path)}, seeds=[site.url("/")])
+        assert site.fetched() == site.distinct()
+    assert result.reason == "finished"
+    assert set(result.errors) == {"near"}
+    assert result.logged("cannot be written, and the next run learns its parameters anew")
+    assert not [record for record in result.records if record.levelname == "ERROR"]

@@ -288,7 +288,13 @@ class NearCopyFilter(Feature):
         if self.path is None:
             return
         self._is_new, self._until_write = False, _EVERY
-        write_atomically(self.path, json.dumps(self.learner.state()).encode())
+        try:
+            write_atomically(self.path, json.dumps(self.learner.state()).encode())
+        except OSError as error:  # of a disk that is full, say, for which the crawl itself stops
+            self.host.count("error/near")
+            logger.warning(
+                "%s cannot be written, and the next run learns its parameters anew: %s", self.path, reason_of(error)
+            )
 
 
 def _print_of(response: Response) -> int:
