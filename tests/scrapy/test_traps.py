@@ -10,6 +10,7 @@ from crawls import BREADTH_FIRST, Follower, crawl
 from scrapy import Request
 
 from scrapy_focus.core.placer import PART
+from scrapy_focus.engine.intake import Intake
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
@@ -278,3 +279,20 @@ def test_urls_that_scrapy_finds_too_long_are_counted_with_the_rest(site: MockSit
     site.pages["/"] = links(["/" + "a" * 3000, "/b"])
     result = crawl(Follower, LINKS, seeds=[site.url("/")])
     assert result.stats["focus/trap/length"] == 1
+
+
+def test_few_requests_of_a_full_page_go_the_whole_way(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the add-on most of them are dropped behind the spider, and counted all the same."""
+    taken: list[str] = []
+    take = Intake.take
+
+    def counting(self: Intake, request: Request) -> bool:
+        taken.append(request.url)
+        return take(self, request)
+
+    monkeypatch.setattr(Intake, "take", counting)
+    site.pages["/"] = "".join(f'<a href="/ok?{i}">{i}</a>' for i in range(500))
+    result = crawl(Follower, {"FOCUS_MAX_LINKS": 10}, addon=True, seeds=[site.url("/")])
+    assert len(result.items) == 11
+    assert result.stats["focus/trap/links"] == 490
+    assert len(taken) < 30
