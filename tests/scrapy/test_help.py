@@ -45,3 +45,10 @@ def test_all_commands_are_there() -> None:
     modules = {".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"}
     assert len(modules) > 10
     assert sorted(each.module for each in COMMANDS.values()) == sorted(modules)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_documented(name: str) -> None:
+    """The page of commands names it."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "commands.rst"
+    assert f"``{name}``" in page.read_text(encoding="utf-8") or f"\n{name}\n=" in page.read_text(encoding="utf-8")
