@@ -3,9 +3,9 @@
 Measured: files of the synthetic scripted site that a crawl got, by the log of its server; the requests and bytes there;
 the CPU of the crawling process, of the driver of the browser and of all processes of the browser, sampled every tenth
 of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy,
-told which templates need a browser. *learned*: the default policy, without the APIs behind pages. *with APIs*: as it
-is. Eight requests at once, no delay, FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs
-scrapy-playwright, a Chromium and Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
+told which templates need a browser. *learned*: the default policy as it is. Eight requests at once, no delay,
+FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs scrapy-playwright, a Chromium and
+Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
 
     python benchmarks/browsers.py --mix 5 30 80 --seeds 5 --output browsers.jsonl
     python benchmarks/browsers.py --curves browsers.jsonl browsers.png
@@ -30,13 +30,12 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 
 from renderings import Told
-from scrapy_focus.features.rendering.apis import Apis
 from scrapy_focus.lab.sites.scripted.plan import MIXES
 from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
-MODES = ("plain", "all", "told", "learned", "with APIs")
+MODES = ("plain", "all", "told", "learned")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -80,8 +79,6 @@ def crawl(mode: str, root: str, mix: int, seed: int, log: str) -> None:
             "FOCUS_POLICY": Oracle,
             "FOCUS_POLICY_PARAMS": {"root": root.rstrip("/"), "mix": mix, "seed": seed},
         }
-    if mode != "with APIs":
-        Apis.rules_for = lambda *_: None  # type: ignore[method-assign]
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(FollowAll)
     process.crawl(crawler, root=root)
@@ -133,11 +130,8 @@ def run(mode: str, mix: int, seed: int, log: str = "") -> dict[str, Any]:
         "mode": mode, "mix": mix, "seed": seed, "there": len(targets), "files": len(got), "requests": len(served),
         "counted": stats.get("focus/requests"), "bytes": sum(each.bytes_sent for each in served),
         "counted_bytes": stats.get("focus/bytes"), "cpu": round(sum(used.values()), 2),
-        "rendered": stats.get("focus/browser/read", 0), "from_api": stats.get("focus/api/pages", 0),
-        "curve": curve,
-        "stats": {
-            name: value for name, value in stats.items() if "browser" in name or "api" in name or "error" in name
-        },
+        "rendered": stats.get("focus/browser/read", 0), "curve": curve,
+        "stats": {name: value for name, value in stats.items() if "browser" in name or "error" in name},
     }  # fmt: skip
 
 
@@ -152,7 +146,7 @@ def draw(runs: str, image: str) -> None:
         for at, (axis, what, scale) in enumerate(
             zip(row, ("requests", "MB", "seconds of CPU"), (1, 1e6, 1), strict=True)
         ):
-            for mode, colour in zip(MODES, ("tab:gray", "tab:red", "black", "tab:blue", "tab:green"), strict=True):
+            for mode, colour in zip(MODES, ("tab:gray", "tab:red", "black", "tab:blue"), strict=True):
                 for n, each in enumerate(each for each in found if (each["mix"], each["mode"]) == (mix, mode)):
                     steps = [step[at] / scale for step in each["curve"]]
                     shares = [100 * (k + 1) / each["there"] for k in range(len(steps))]
@@ -188,16 +182,14 @@ def main() -> None:
                 with Path(options.output).open("a") as file:
                     file.write(json.dumps(found) + "\n")
         print(f"\nmix {mix}: mean of {options.seeds} sites\n")
-        print(
-            "| | files | requests | counted | MB | CPU, s | rendered | from APIs |\n|---|--:|--:|--:|--:|--:|--:|--:|"
-        )
+        print("| | files | requests | counted | MB | CPU, s | rendered |\n|---|--:|--:|--:|--:|--:|--:|")
         for mode, runs in rows.items():
             means = [mean(each[name] for each in runs) for name in ("files", "requests", "counted", "bytes", "cpu")]
-            rest = [mean(each[name] for each in runs) for name in ("rendered", "from_api")]
+            rendered = mean(each["rendered"] for each in runs)
             files, requests, counted, sent, cpu = means
             print(
                 f"| {mode} | {files:.0f} of {mean(each['there'] for each in runs):.0f} | {requests:,.0f} | {counted:,.0f} "
-                f"| {sent / 1e6:.1f} | {cpu:.1f} | {rest[0]:.0f} | {rest[1]:.0f} |",
+                f"| {sent / 1e6:.1f} | {cpu:.1f} | {rendered:.0f} |",
                 flush=True,
             )
 

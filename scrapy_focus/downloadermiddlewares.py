@@ -43,7 +43,7 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import CUT, FROM_API, MADE, PICK, RENDERED
+from scrapy_focus.engine.marks import CUT, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.guard import Guard, Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.features.rendering.apis import Apis
     from scrapy_focus.web.addresses import Address, Network
 
 logger = printable_logger(__name__)
@@ -259,7 +258,6 @@ class MeterMiddleware(_FocusMiddleware):
         if visit is not None and (entry := self.entry(request)) is not None:
             entry.sent += visit.requests
             entry.received += visit.received
-            entry.answers = visit.answers
             entry.is_cut = visit.is_growing
             if visit.files:
                 request.meta[MADE] = visit.files
@@ -291,27 +289,24 @@ class RenderMiddleware(_FocusMiddleware):
         self._browser: Found | None = None
         self._out: WeakSet[Request] = WeakSet()  # that a browser is to answer
 
-    async def process_request(self, request: Request) -> Response | None:
+    def process_request(self, request: Request) -> None:
         entry = self.entry(request)
         if entry is None or entry.request is not request:
-            return None
+            return
         is_said = "playwright" in request.meta and RENDERED not in request.meta
         if is_said or request.method != "GET" or request.body:
             entry.is_plain = not request.meta.get("playwright")
-            return None
+            return
         if entry.pick.method == "RENDER" and not entry.is_plain:
-            if (page := await self._from_api(request, entry)) is not None:
-                return page
             if not self.browser and entry.is_direct:
                 entry.is_plain = True
-                return None
+                return
             if not self.browser:
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
         elif not self._shows_anyway(request, entry):
-            return None
+            return
         request.meta["playwright"] = request.meta[RENDERED] = True
         self._out.add(request)
-        return None
 
     def _shows_anyway(self, request: Request, entry: Entry) -> bool:
         """Whether a page is rendered that no policy wants rendered, as all are."""
@@ -320,49 +315,10 @@ class RenderMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
         host = self.host
-        if host is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
-            return response
-        apis = self._apis(host)
-        if apis is None:
-            if entry.is_cut:
-                host.count("browser/list_cut")
-            return response
-        if entry.answers is not None:
-            return host.guard("api", response, apis.told, response, entry.answers, is_cut=entry.is_cut)
-        if entry.pick.method != "GET":
-            return response
-        answer: Response = host.guard("api", response, apis.following, request, response)
-        if answer is response and "playwright" not in request.meta:
-            answer = host.guard("api", response, apis.beside, response)
-        return host.guard("api", response, apis.told, response) if answer is response else answer
-
-    def _apis(self, host: Host) -> Apis | None:
-        """Return by what pages are read that else a browser would show; ``None`` where none is rendered."""
-        rendering = host.features.able("render")
-        return None if rendering is None else rendering.apis
-
-    async def _from_api(self, request: Request, entry: Entry) -> Response | None:
-        """Return a page that was read from the API behind it, where renderings have taught how."""
-        host = self.host
-        apis = None if host is None else self._apis(host)
-        rules = None if apis is None else apis.rules_for(request.url)
-        if host is None or apis is None or rules is None:
-            return None
-
-        async def ask(call: Request) -> Response:
-            response: Response = await self.crawler.engine.download_async(call)
-            entry.sent += 1
-            entry.received += len(response.body)
-            return response
-
-        try:
-            return await apis.read(rules, request, ask)
-        except BudgetExhausted:
-            raise
-        except Exception:  # as in guard(): then a browser shows it
-            host.count("error/api")
-            logger.exception("scrapy_focus failed to read a page from its API: %s", request.url)
-            return None
+        entry = self.entry(request)
+        if host is not None and entry is not None and entry.is_cut:
+            host.count("browser/list_cut")
+        return response
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         _take_off(request)

@@ -201,7 +201,6 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         If it cannot be used, or has no crawl where there was one.
     """
     from scrapy_focus.cluster.leader import Leader, ToldGoal
-    from scrapy_focus.features.rendering.keptrules import add_rules, read_rules, read_told
     from scrapy_focus.jobs.job import Job
 
     for path in plan["paths"]:
@@ -226,7 +225,6 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         crawl = make_crawl(
             config, config.make_policy(), job, goal=ToldGoal(config.goal), clock=clock_of(settings), is_shared=True
         )
-        begun = read_rules(config.learned_from) if config.learned_from and Path(config.learned_from).exists() else None
     except BaseException:
         job.close()
         raise
@@ -241,7 +239,6 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         per_host=2 if delayed else most + max(1, most // 2),  # some wait for those that download
         most_out=config.cluster_most_out,
         learned_to=config.learned_to,
-        when_saved=lambda path, told: add_rules(path, begun, *read_told(told)),
     )
 
 

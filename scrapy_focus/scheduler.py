@@ -308,12 +308,7 @@ class FocusScheduler(BaseScheduler):
         """Close the crawl, with what it learned in a file if that is asked for; what it returns is still to come."""
         host = self.focus_host
         learned_to = "" if host.closing.is_unreached else self.config.learned_to
-        unsaved = host.counts["error/save"]
-        leaving = host.guard("close", None, self.crawl.close, learned_to=learned_to)
-        if learned_to and host.counts["error/save"] == unsaved:
-            for save in host.when_saved:
-                host.guard("save", None, save, learned_to)
-        return leaving
+        return host.guard("close", None, self.crawl.close, learned_to=learned_to)
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
         """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""

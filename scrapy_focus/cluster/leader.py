@@ -109,8 +109,6 @@ class Leader:
         :func:`~scrapy_focus.core.outstanding.most_out` allows after so many outcomes.
     learned_to
         The file in which the policy saves what it learned when the crawl is closed.
-    when_saved
-        Called then with the file, and with what workers told of rules of APIs, to put that beside.
     clock
         Seconds, for durations.
     """
@@ -126,7 +124,6 @@ class Leader:
         per_host: int = 8,
         most_out: int | None = None,
         learned_to: str = "",
-        when_saved: Callable[[str, list[str]], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.crawl = crawl
@@ -134,7 +131,6 @@ class Leader:
         self.lease = lease
         self.most_out = most_out
         self.learned_to = learned_to
-        self.when_saved = when_saved
         self.clock = clock
         self.counts: Counter[str] = Counter()
         self.is_closed = False
@@ -149,7 +145,6 @@ class Leader:
         self._claims: dict[int, int] = {}  # by key to which a pick was redirected: the pick
         self._claimed: dict[int, list[int]] = {}  # the same, by pick
         self._whys: dict[int, dict[str, Any]] = {}  # by lease that lies ready: what the policy said of its choice
-        self._rules: dict[str, str] = {}  # of APIs, by the worker that told them
         self._absent: set[str] = set()  # workers of an earlier leader that may come back
         self._since = now = clock()
         for pick_id, owner in [*crawl.leases.owners.items()]:  # of an earlier leader
@@ -310,8 +305,6 @@ class Leader:
     def _close_crawl(self) -> None:
         try:
             self.crawl.close(learned_to=self.learned_to)
-            if self.learned_to and self.when_saved is not None and not self.crawl.counts["error/save"]:
-                self.when_saved(self.learned_to, [*self._rules.values()])
         except FocusError as error:
             logger.error("The crawl could not be closed as it should: %s", reason_of(error))
 
@@ -471,8 +464,6 @@ class Leader:
                     return
                 self.crawl.add(made, outcome_of(record, self.crawl.picks))
                 self._note_unplaced(made, unplaced)
-            case ("rules", None, text):
-                self._rules[worker] = text
             case ("hear", signals):
                 self.crawl.hear([Signal(*signal) for signal in signals])
 

@@ -259,10 +259,6 @@ class Worker:
         if signals and self.policy.can("hear"):
             self._conversation.say(("hear", [tuple(signal) for signal in signals]))
 
-    def tell_rules(self, text: str) -> None:
-        """Tell the leader what was learned here of the APIs behind pages, for crawls that begin with it."""
-        self._conversation.say(("rules", None, text))
-
     def finished(self) -> str:
         """Why the crawl is over, as the leader says."""
         return "refused" if self._refused else self._news.finished

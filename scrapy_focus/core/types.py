@@ -159,7 +159,6 @@ class Outcome(NamedTuple):
     scripted: bool = False  # whether its page has scripts that a browser could run, where one may be asked
     requests: int = 1  # that were sent for it, those of a browser too
     received: int = 0  # bytes that came over the network for it, likewise; 0: not known
-    from_api: bool = False  # whether it was to be rendered, and the API behind it was asked in place of a browser
     made: tuple[str, ...] = ()  # names of files that its scripts made in a browser, which have no URL
     page: Page | None = None
 

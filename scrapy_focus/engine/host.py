@@ -104,7 +104,6 @@ class Host:
         self.failed = False  # our files cannot be written or read any more
         self.seeds: set[str] = set()  # hosts of start requests
         self.features = Features()
-        self.when_saved: list[Callable[[str], None]] = []  # called with the path of what was learned, when it is there
         self.returned: list[Iterator[Request]] = []  # requests that a feature refused, and gives back
         self.crawl = make_crawl(self, policy)
         self.requests = Requests(

@@ -20,7 +20,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.known import PickId
-from scrapy_focus.engine.marks import FROM_API, MADE, PICK
+from scrapy_focus.engine.marks import MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.names import header_text
@@ -28,7 +28,7 @@ from scrapy_focus.web.scripts import has_scripts
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -128,7 +128,7 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "failure", "first", "found", "full", "has_cookie", "headers_at", "holds_slot", "is_cut",
+        "also", "failure", "first", "found", "full", "has_cookie", "headers_at", "holds_slot", "is_cut",
         "is_direct", "is_plain", "is_unchanged", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
         "pick", "quiet", "reading", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
         "spider_error", "stopped", "takes_turns", "verdict", "visited", "waits", "yielded",
@@ -159,7 +159,6 @@ class Entry:
         self.takes_turns = False  # whether reading its page is work for several turns of the event loop
         self.headers_at: float | None = None  # when the headers of its answer came, while the body is read
         self.reading = 0.0  # seconds that reading the body took
-        self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
         self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
@@ -181,13 +180,13 @@ class Entry:
 
     @property
     def has_scripts(self) -> bool:
-        """Whether its page, which is there, has scripts that no browser has run, and whose data nothing else told.
+        """Whether its page, which is there, has scripts that no browser has run.
 
         Linear in the page, the first time.
         """
         if self.scripted is None:
             response = self.response
-            is_page = isinstance(response, HtmlResponse) and not {"playwright", FROM_API} & {*response.flags}
+            is_page = isinstance(response, HtmlResponse) and "playwright" not in response.flags
             self.scripted = response is not None and is_page and has_scripts(text_of(response))
         return self.scripted
 
@@ -246,8 +245,7 @@ class Entry:
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
             also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
-            from_api=FROM_API in response.flags, made=self._made(),
-            page=None if self.noindex else ResponsePage(response),
+            made=self._made(), page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

@@ -27,8 +27,6 @@ RENDERED = "focus_rendered"
 GIVEN = "focus_given"
 #: On the request of a page that a browser showed: the files that its scripts made there (blobs), as MadeFile.
 MADE = "focus_made"
-#: In ``response.flags`` of a page that is made of the answers of an API.
-FROM_API = "focus_api"
 #: In ``response.flags`` of a body that is known not to be all of it.
 CUT = "cut"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.

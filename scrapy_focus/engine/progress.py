@@ -263,13 +263,10 @@ def _later(status: Status) -> Iterator[str]:
 def _counts(host: Host, own: Status) -> Iterator[str]:
     """Say what was rendered, and what was left out."""
     if rendered := own.counts.get("browser/read", 0):
-        asked, read = own.counts.get("browser/requests", 0), own.counts.get("api/pages", 0)
+        asked = own.counts.get("browser/requests", 0)
         elsewhere = own.counts.get("browser/elsewhere", 0)
         apart = f", {elsewhere:,} of them to other hosts" if elsewhere else ""
-        yield (
-            f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}; {read:,} read from "
-            "APIs in their place"
-        )
+        yield f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}"
     if cut := own.counts.get("browser/list_cut", 0):
         yield f"{counted(cut, 'list')} read only in part, as clicking had to stop"
     if shells := own.counts.get("page/shell", 0):

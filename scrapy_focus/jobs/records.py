@@ -73,7 +73,7 @@ class OutcomeRecord(NamedTuple):
     scripted: bool
     requests: int
     received: int
-    from_api: bool
+    from_api: bool  # always False: whether a page was read from the API behind it, in journals of earlier versions
     made: tuple[str, ...]
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
@@ -86,7 +86,7 @@ class OutcomeRecord(NamedTuple):
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
             outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.content,
             outcome.once, outcome.scripted, outcome.requests, outcome.received,
-            outcome.from_api, tuple(outcome.made), read,
+            False, tuple(outcome.made), read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -105,7 +105,7 @@ class OutcomeRecord(NamedTuple):
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
             changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload,
             content=self.content, once=self.once, scripted=self.scripted, requests=self.requests,
-            received=self.received, from_api=self.from_api, made=tuple(self.made),
+            received=self.received, made=tuple(self.made),
             page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 

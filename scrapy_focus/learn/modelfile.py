@@ -32,8 +32,7 @@ _LARGEST = 128 << 20  # bytes of all arrays
 _LONGEST = 16 << 20  # bytes of the header
 _PARTS = 100  # arrays
 _HEADER = "header"
-_BESIDE = "beside-"  # begins the names of parts that are not of the model
-_TEXT = 8 << 20  # bytes of such a part
+_BESIDE = "beside-"  # begins the names of parts that earlier versions put beside the model
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others are inflated without a limit
 
 
@@ -113,67 +112,6 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
             f"install a newer one, or {sort.make}"
         )
     return header, arrays
-
-
-def add_text(path: str | PathLike[str], name: str, text: str) -> bool:
-    """Let a model file hold a text beside its model, in place of one of that name; whoever reads the model passes over
-    it.
-
-    Returns whether there is room for it: a text above 8 MiB is left out, and a file of another kind stays as it is.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read or written.
-    """
-    part, data = f"{_BESIDE}{name}.npy", text.encode("utf-8", "backslashreplace")
-    if len(data) > _TEXT:
-        return False
-    array, buffer = BytesIO(), BytesIO()
-    np.save(array, np.frombuffer(data, np.uint8), allow_pickle=False)
-    try:
-        with Path(path).open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                return False
-            with zipfile.ZipFile(file) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
-                for each in old.infolist():
-                    if each.filename != part:
-                        new.writestr(zipfile.ZipInfo(each.filename, each.date_time), old.read(each), each.compress_type)
-                new.writestr(zipfile.ZipInfo(part), array.getvalue(), zipfile.ZIP_DEFLATED)
-        write_atomically(Path(path), buffer.getvalue())
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}; name another file") from error
-    except _DAMAGED as error:
-        raise ConfigError(f"{path} is damaged ({error})") from error
-    return True
-
-
-def read_text(path: str | PathLike[str], name: str) -> str:
-    """Return a text that :func:`add_text` put beside a model, ``""`` where there is none.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or the text is damaged.
-    """
-    part = f"{_BESIDE}{name}.npy"
-    try:
-        with Path(path).open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                return ""
-            with zipfile.ZipFile(file) as archive:
-                if part not in archive.namelist():
-                    return ""
-                info = archive.getinfo(part)
-                if info.compress_type not in _PACKED:
-                    raise ValueError(f"its part {part!r:.80} is compressed in an unusual way")
-                with archive.open(info) as packed:
-                    content = packed.read(2 * _TEXT)
-        return _array_of(content).tobytes().decode("utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
-    except _DAMAGED as error:
-        raise ConfigError(f"{path} is damaged ({error})") from error
 
 
 def _read_arrays(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:

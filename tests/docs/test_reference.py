@@ -29,7 +29,6 @@ from scrapy_focus.finders.files.pipelines import FIELDS
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.web.apis.answers import Reason as Unread
 from scrapy_focus.web.told import Reason
 from tests.made import HANG
 
@@ -170,17 +169,16 @@ def raised_stats() -> set[str]:
                 said = [word.value for word in node.keywords if word.arg == "name"]
                 names.add(f"focus/error/{ast.literal_eval(said[0]) if said else 'note'}")
     families = {
-        "error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/", "api/unread/",
+        "error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/",
     }  # fmt: skip
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
-    unread = {f"focus/api/unread/{reason.lower().replace(' ', '_')}" for reason in get_args(Unread)}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
     failures = {f"focus/failure/{kind}" for kind in FAILURES}
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, is_shared=True)
     names |= {f"focus/cluster/{name}" for name in Leader(crawl).news().counts}
     heard = {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")}
-    return names | heard | refusals | unread | traps | failures | {f"focus/outcome/{label}" for label in labels()}
+    return names | heard | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
 def _is_guarded(node: ast.Call) -> bool:

@@ -31,7 +31,7 @@ def test_without_a_browser_it_says_what_may_be_missing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not HAS_BROWSER, reason="needs scrapy-playwright and Debian's chromium")
 def test_with_a_browser_all_of_it_is_found(tmp_path: Path) -> None:
-    """Ten reports at each click, or from the API behind them."""
+    """Ten reports at each click."""
     with SiteServer(Ministry()) as server:
         done = run(tmp_path, "files", server.url, "--types", "pdf")
     assert done.status == 0

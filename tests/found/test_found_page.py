@@ -68,7 +68,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         left=[1, 2.0, 30], cost=7.4, used={"requests": 14, "bytes": 1e6}, limits={"requests": 100},
         rendered={
             "browser/read": 2, "browser/requests": 1, "browser/stored": 4, "browser/refused/type": 5,
-            "browser/refused/robots": 1, "api/pages": 1, "api/requests": 3,
+            "browser/refused/robots": 1,
         },
     )  # fmt: skip
     (tmp_path / "skipped.jsonl").write_text(
@@ -84,7 +84,6 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "The crawl followed 10 links with 12 requests, and found 5 files (41.7 in 100 requests).",
         "It sent 14 requests in all, with robots.txt.",
         "A browser rendered 2 pages, with 1 further request; 6 were refused, and 4 scripts and style sheets were there",
-        "Links of 1 page were read from APIs instead, with 3 requests.",
         "Its budget of requests is used up.",
         "About 2 files are left to be found: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.modelfile import add_text, read_model, read_text, write_model
+from scrapy_focus.learn.modelfile import read_model, write_model
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -116,45 +116,12 @@ def test_what_is_written_can_be_read(tmp_path: Path) -> None:
     assert not (tmp_path / "b.npz").exists()
 
 
-def test_a_text_stands_beside_a_model(tmp_path: Path) -> None:
-    """The model is read as it was, and another text of its name takes its place."""
+def test_parts_beside_a_model_are_passed_over(tmp_path: Path) -> None:
+    """Earlier versions put texts there; the model is read as it was."""
     path = tmp_path / "a.npz"
     write_model(path, {"x": 1}, {"a": np.arange(6.0)})
-    assert read_text(path, "note") == ""
-    assert add_text(path, "note", "first")
-    assert add_text(path, "other", "ä" * 3)
-    assert add_text(path, "note", "second \ud800")
-    assert (read_text(path, "note"), read_text(path, "other")) == ("second \\ud800", "äää")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("beside-apis.npy", b"no array")
     header, arrays = read_model(path)
     assert header["x"] == 1
-    assert [*arrays] == ["a"]
-    assert arrays["a"].tolist() == [*range(6)]
-    with zipfile.ZipFile(path) as archive:
-        assert sorted(archive.namelist()) == ["a.npy", "beside-note.npy", "beside-other.npy", "header.npy"]
-
-
-def test_there_is_no_room_for_every_text(tmp_path: Path) -> None:
-    """A file of another kind stays as it is, and so does one for which the text is too long."""
-    path, other = tmp_path / "a.npz", tmp_path / "other"
-    write_model(path, {}, {})
-    other.write_text("what a policy of one's own writes")
-    before = path.read_bytes()
-    assert not add_text(path, "note", "a" * (9 << 20))
-    assert not add_text(other, "note", "a")
-    assert path.read_bytes() == before
-    assert other.read_text() == "what a policy of one's own writes"
-    assert read_text(other, "note") == ""
-    with pytest.raises(ConfigError, match="cannot be read"):
-        read_text(tmp_path / "none", "note")
-
-
-@pytest.mark.parametrize(
-    "content", [b"no array", npy((400 << 20,), "|u1") + MEGABYTE * 40, npy((2,), "|u1") + b"\xff\xff"]
-)
-def test_a_text_that_is_damaged(tmp_path: Path, content: bytes) -> None:
-    """The file is named, in one line."""
-    path = tmp_path / "a.npz"
-    write(path, {"beside-note.npy": [content]})
-    with pytest.raises(ConfigError, match=r"a\.npz is damaged") as raised:
-        read_text(path, "note")
-    assert "\n" not in str(raised.value)
+    assert {name: array.tolist() for name, array in arrays.items()} == {"a": [*range(6)]}

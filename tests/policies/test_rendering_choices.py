@@ -210,8 +210,6 @@ def test_what_a_rendering_costs(unit: Any, cost: float) -> None:
         crawl.report(outcome._replace(received=65_536 if method == "RENDER" else 0, size=32_768), links)
         costs.append(float(policy.arms._records[pick.arm, 3]))
     assert costs == pytest.approx([0.01 if unit == "seconds" else 1, cost])
-    read = policy._cost(outcome._replace(requests=2, from_api=True, received=65_536, size=32_768))
-    assert read == (2 if unit == "requests" else cost), "no browser has worked for it"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("inf"), float("nan")])
@@ -261,10 +259,10 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]
     assert 300 / 20 - 2 <= len(plain) <= 60
     rows = {row[0]: row[1:] for row in policy.rendered_templates().rows}
-    assert rows["scripted.example/app/#"] == (len(plain), 300, 0, 300, 300, "direct")
-    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, 0, "closed")
+    assert rows["scripted.example/app/#"] == (len(plain), 300, 300, 300, "direct")
+    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, "closed")
     assert policy.rendered_templates().columns == (
-        "template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state",
+        "template", "plain pages", "rendered", "paid", "links brought", "state",
     )  # fmt: skip
 
 

@@ -39,7 +39,6 @@ class HandmadeBrowser:
     starts: ClassVar[bool] = True
     closed: ClassVar[list[HandmadeBrowser]] = []
     files: ClassVar[tuple[MadeFile, ...]] = ()
-    answers: ClassVar[tuple[tuple[str, bytes], ...]] = ()
     out: ClassVar[int] = 0
     most: ClassVar[int] = 0
 
@@ -80,7 +79,6 @@ class HandmadeBrowser:
         visit.is_short = self.cuts(request.url)
         visit.is_growing = self.grows(request.url)
         visit.files.extend(self.files)
-        visit.answers.extend(self.answers)
         self.shown += 1
         return response.replace(body=_SHOWN.sub(rb"\1", response.body), flags=["playwright"])
 

@@ -359,38 +359,6 @@ def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
     assert first - at["/list.json"] >= 1.0, "two delays for two requests"
 
 
-def test_pages_are_read_from_the_api_behind_them(site: MockSite, caplog: pytest.LogCaptureFixture) -> None:
-    """Once some were rendered: the browser is asked no more than a few times, and nothing is asked for that is not."""
-    caplog.set_level("INFO")
-    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
-    wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
-    assert files(site) == wanted
-    table = result.scheduler.focus_host.tables()[-1]
-    assert table.title == "Pages read from the API behind them"
-    assert [(row[0], row[-1]) for row in table.rows] == [(site.url("/set/#").removeprefix("http://"), "in use")]
-    shown, read = result.stats["focus/browser/read"], result.stats["focus/api/pages"]
-    assert read >= 6
-    host = site.url("").removeprefix("http://").rstrip("/")
-    assert f"Pages like '{host}/set/#': {shown} rendered, {read} read by '{host}/api/set/#'" in caplog.messages
-    assert result.stats["focus/browser/read"] <= 6
-    assert result.stats["focus/requests"] == len(site.log)
-    assert result.outcomes == {"ok": 1 + 12 * 2 + 24}
-    assert result.errors == {}
-
-
-def test_an_api_that_fails_is_left(site: MockSite) -> None:
-    """Then pages are rendered again, and none is lost."""
-    url = app(site, 12)
-    good = dict(site.answers)
-    for i in range(1, 13):
-        path = f"/api/set/{i}"
-        site.answers[path] = lambda n, path=path: good[path](n) if is_from_browser(site, path) else (403, {}, b"")  # type: ignore[misc]
-    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[url])
-    assert len(files(site)) == 24
-    assert 1 <= result.stats["focus/api/requests"] <= 5
-    assert result.stats["focus/browser/read"] == 12
-
-
 def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> None:
     """Though no URL leads to them; each counts as a find."""
     site.pages["/"] = """<html><body><button id="save">Download CSV</button><script>
@@ -407,17 +375,3 @@ def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> N
     assert (tmp_path / "found" / item.path).read_text() == "a,b"
     assert "A browser rendered 1 page, with" in (tmp_path / "found" / "index.html").read_text()
     assert result.stats["focus/reward"] == 1
-
-
-def is_from_browser(site: MockSite, path: str) -> bool:
-    """Whether the last request for a path came from a script."""
-    return any(
-        "sec-fetch-mode" in {name.lower() for name in seen.headers} for seen in site.log[-1:] if seen.path == path
-    )
-
-
-def test_pages_that_give_items_are_rendered(site: MockSite) -> None:
-    """No API shows what the spider reads there."""
-    result = crawl(Described, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 8)])
-    assert result.stats["focus/browser/read"] == 8
-    assert sum("entry" in item for item in result.items) == 16

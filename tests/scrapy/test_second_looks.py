@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -100,51 +99,6 @@ def test_pages_with_which_a_spider_starts_are_rendered(
     result = crawl(Usual, SETTINGS, addon=True)
     assert oks(site) == ["/ok?plain", "/ok?shown"]
     assert result.outcomes == {"ok": 4}
-
-
-class Places(Follower):
-    """Gives the class of the list in which each link stands, too."""
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        for link in response.css("a"):
-            places = link.xpath("ancestor::ul/@class").getall()
-            yield {"link": link.attrib["href"].rpartition("/")[2], "place": "".join(places)}
-        yield from response.follow_all(css="a")
-
-
-CARRIED = """<script type="application/json">{"files": [{"url": "/ok?told", "icon": "/i/x.png"}, {"url": "/ok?plain"}],
-    "page": "/", "unit": "/day", "next": "https://"}</script>"""
-
-
-@pytest.mark.parametrize("mode", ["learn", "never"])
-def test_urls_in_the_data_of_a_plain_page_are_links(
-    site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    """Where it does not link to them anyway, and they lead to what may be a page or a file; no browser is asked."""
-    browser = put_in(monkeypatch)
-    site.pages["/"] = f'<html><body><a href="/ok?plain">plain</a>{CARRIED}</body></html>'
-    result = crawl(Places, {**SETTINGS, "FOCUS_RENDER": mode}, addon=True, seeds=[root])
-    told = [{"link": "ok?told", "place": "api-files-url"}] if mode == "learn" else []
-    assert result.items == [{"link": "ok?plain", "place": ""}, *told]
-    assert oks(site) == ["/ok?plain", *["/ok?told"] * len(told)]
-    assert result.stats.get("focus/api/told", 0) == len(told)
-    assert browser.started == 0
-    assert result.errors == {}
-
-
-def test_urls_in_what_scripts_fetch_are_links(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each in the place that its path in the JSON is; but not what would be asked of the same API again."""
-    listed = {"files": [{"url": f"/ok?{name}"} for name in ("shown", "a", "b")], "next": "/api/list?page=2"}
-    answers = ((site.url("/api/list?page=1"), json.dumps(listed).encode()), (site.url("/api/x"), b"no JSON"))
-    put_in(monkeypatch, answers=answers)
-    result = crawl(Places, SETTINGS, addon=True, seeds=[root])
-    assert oks(site) == ["/ok?a", "/ok?b", "/ok?plain", "/ok?shown"]
-    assert {item["link"]: item["place"] for item in result.items} == {
-        "ok?plain": "", "ok?shown": "", "ok?a": "api-files-url", "ok?b": "api-files-url"
-    }  # fmt: skip
-    assert not any(path.startswith("/api/") for path in site.paths)
-    assert result.stats["focus/api/told"] == 2
-    assert result.errors == {}
 
 
 def test_what_was_sent_and_came_is_said_of_outcomes(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,16 +48,6 @@ class Limits:
     silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
     ending: float = 5.0  # seconds for a page to answer at the end; one that does not hangs
     file_bytes: int = 16 << 20  # of a file that scripts make
-    answers: int = 120  # JSON that scripts fetch: of one page, and bytes of one and of all
-    answer_bytes: int = 2 << 20
-    answers_bytes: int = 8 << 20
-
-
-class Answer(NamedTuple):
-    """JSON that scripts of a page fetched by GET, from the same site, answered 200."""
-
-    url: str
-    body: bytes
 
 
 class MadeFile(NamedTuple):
@@ -128,7 +118,6 @@ class Visit:
         self.unsafe = 0  # requests other than GETs that were refused since
         self.actions: dict[str, int] = {}  # what was done: links that each kind brought, 0 where it brought none
         self.links: int = 0  # to other pages at the end, those that are gone included
-        self.answers: list[Answer] = []
         self.files: list[MadeFile] = []
         self.is_cut = False  # whether there was more to wait for, or to do
         self.is_growing = False  # whether links came when it was scrolled and clicked last

@@ -1,4 +1,4 @@
-"""Pages with scripts are looked at in a browser where that pays, or read from the APIs behind them."""
+"""Pages with scripts are looked at in a browser where that pays."""
 
 from __future__ import annotations
 

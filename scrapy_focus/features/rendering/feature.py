@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import signals
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.browser.found import NO_ADDON, install_commands
-from scrapy_focus.engine.feature import Feature, Shown
+from scrapy_focus.engine.feature import Feature
 from scrapy_focus.engine.inflight import unwrap
 from scrapy_focus.engine.marks import GIVEN
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.features.rendering.given import Given
-from scrapy_focus.web.apis.templates import template_of
 from scrapy_focus.web.shells import is_shell
+from scrapy_focus.web.templates import template_of
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.browser.found import Found
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.features.rendering.apis import Apis
-    from scrapy_focus.features.rendering.keptrules import Kept
 
 logger = printable_logger(__name__)
 
 _TEMPLATES = 1_000
-_SAID = 5  # templates
+_SAID = 5  # templates that seem to need a browser
+_SHOWN = 10  # templates that were rendered
 
 
 def begin_rendering(entry: Entry, request: Request) -> Given:
@@ -59,11 +56,6 @@ class Rendering(Feature):
     ----------
     host
         Of the crawl.
-
-    Raises
-    ------
-    ConfigError
-        If the rules of an earlier crawl (``FOCUS_LEARNED_FROM``) cannot be read.
     """
 
     name: ClassVar[str] = "render"
@@ -72,20 +64,12 @@ class Rendering(Feature):
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.apis: Apis | None = None  # by which pages are read that else a browser would show; None: none is rendered
+        self.learns = False  # whether pages are rendered where that pays
+        self.rendered: Counter[str] = Counter()  # pages that a browser showed then, by template
         self.shells: Shells | None = None  # where there is no browser
         self.browser: Found = NO_ADDON  # known when the crawl begins
         self._given: dict[int, Given] = {}  # items of plain copies, by pick
-        path = host.config.learned_from
-        is_of_leader = bool(host.crawl.where) and not Path(path).exists()
-        self._learned: Kept | None = None
-        if path and not host.resumed and not is_of_leader:
-            from scrapy_focus.features.rendering.keptrules import read_rules
-
-            self._learned = read_rules(path)
         host.crawler.signals.connect(self._on_opened, signals.spider_opened)
-        if host.config.learned_to and not host.crawl.where:
-            host.when_saved.append(self._save_rules)
 
     def given(self, entry: Entry) -> Given | None:
         """Return the items of the plain copy of a page, where it is rendered or may be later."""
@@ -95,7 +79,7 @@ class Rendering(Feature):
         if entry.pick.method == "RENDER":
             self._given[entry.pick.id] = begin_rendering(entry, request)
             entry.is_plain = self.browser is NO_ADDON
-        elif self.apis is not None and entry.pick.method == "GET" and _is_plain(request):
+        elif self.learns and entry.pick.method == "GET" and _is_plain(request):
             entry.first = entry.first or request.copy()
             for each in (entry.first, request):
                 each.meta.pop(GIVEN, None)  # of its last visit
@@ -112,13 +96,13 @@ class Rendering(Feature):
         given = self._given.pop(entry.pick.id, None)
         if outcome.pick.method == "HEAD":
             return None
-        if self.apis is None:
+        if not self.learns:
             if self.shells is not None:
                 self.shells.note(entry)
             return None
         if outcome.pick.method == "RENDER":
-            if not outcome.error and entry.answers is not None:
-                self.apis.rendered(entry, entry.answers)
+            if not outcome.error:
+                self._note(entry)
             return None
         if outcome.pick.method != "GET" or outcome.error or given is None:
             return None
@@ -131,18 +115,19 @@ class Rendering(Feature):
         entry.first.meta[GIVEN] = given.pack()
         return outcome._replace(scripted=True, payload=self.host.requests.pack(entry.pick.key, entry.first))
 
-    def shown(self) -> Shown:
-        return Shown(tables=[] if self.apis is None else self.apis.tables())
+    def _note(self, entry: Entry) -> None:
+        """Count a page that a browser showed."""
+        response, template = entry.response, template_of(entry.pick.url)
+        if template and isinstance(response, HtmlResponse) and can_be_read(response):
+            self.rendered[template] += 1
 
     def close(self) -> None:
         if self.shells is not None:
             self.shells.say()
-        if self.apis is None:
-            return
-        self.apis.save()
-        self.apis.say()
-        if self.host.crawl.where and (text := self.apis.kept().for_others()):
-            cast("Worker", self.host.crawl).tell_rules(text)
+        for template, n in self.rendered.most_common(_SHOWN):
+            logger.info("Pages like %s: %s rendered", brief(template), f"{n:,}")
+        if len(self.rendered) > _SHOWN:
+            logger.info("Pages of %s more templates were rendered", f"{len(self.rendered) - _SHOWN:,}")
 
     def _on_opened(self) -> None:
         self.host.guard(self.name, None, self._open)
@@ -164,24 +149,12 @@ class Rendering(Feature):
             logger.info("All pages are rendered, by %s", self.browser.what)
             return
         logger.info("Pages with scripts are rendered where that pays, by %s", self.browser.what)
-        self.apis = self._make_apis()
+        self.learns = True
 
     def _look_for_shells(self, advice: str) -> None:
         """Look for pages that scripts fill, as no browser shows them; say at the end how to get one."""
         self.shells = Shells(self.host)
         self.host.closing.advice = advice
-
-    def _make_apis(self) -> Apis:
-        from scrapy_focus.features.rendering.apis import API_RULES, Apis  # crawls without a browser do not import it
-
-        path = None if self.host.job is None else self.host.job.folder / API_RULES
-        return Apis(self.host.count, path, self._learned)
-
-    def _save_rules(self, path: str) -> None:
-        """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
-        from scrapy_focus.features.rendering.keptrules import add_rules
-
-        add_rules(path, (self.apis or self._make_apis()).kept())
 
 
 class Shells:

@@ -378,12 +378,10 @@ class BranchingBandit(Policy):
         seen = self.templates.seen.items()
         rows: list[tuple[str | float | int, ...]] = [
             (
-                template, known.plain, known.tried - known.from_api, known.from_api, known.paid, known.brought,
-                self.templates.state(template),
-            )
+                template, known.plain, known.tried, known.paid, known.brought, self.templates.state(template))
             for template, known in sorted(seen, key=lambda each: (each[1].tried, each[1].plain), reverse=True)
         ]  # fmt: skip
-        columns = ("template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state")
+        columns = ("template", "plain pages", "rendered", "paid", "links brought", "state")
         return PolicyTable("Pages with scripts, by template", columns, rows)
 
     def expected_cost(self) -> float | None:
@@ -608,7 +606,7 @@ class BranchingBandit(Policy):
             return
         is_shown = pick.method == "RENDER"  # else no browser was there for it, and its plain copy was fetched
         gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown
-        self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown, from_api=outcome.from_api)
+        self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown)
         if not gained:
             self._leave_closed()
 
@@ -745,7 +743,7 @@ class BranchingBandit(Policy):
             return max(outcome.received or outcome.size, 1) / _BYTES
         if self.saves == "seconds":
             return max(outcome.seconds, 1e-3)
-        return outcome.requests + (0 if outcome.from_api else self.render_cost)
+        return outcome.requests + self.render_cost
 
 
 def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.web.apis.templates import template_of
+from scrapy_focus.web.templates import template_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Rendered(NamedTuple):
     since: int = 0  # plain pages since it was closed, or looked at again
     looks: int = 0  # times that it was looked at again
     at_once: int = 0  # new links that were to be rendered at once, or checked
-    from_api: int = 0  # renderings for which the API behind the page was asked, in place of a browser
+    from_api: int = 0  # always 0; pickles and files of earlier versions count here pages read from APIs
 
     @property
     def is_shell(self) -> bool:
@@ -145,12 +145,9 @@ class Templates:
             self._put_group(group, self._of_group(group).looked_at())
         return True
 
-    def rendered(self, template: str, new: int, *, failed: bool = False, from_api: bool = False) -> None:
-        """A page was rendered, or read from its API, with so much that its plain page had not; one that failed makes
-        no template direct.
-        """
+    def rendered(self, template: str, new: int, *, failed: bool = False) -> None:
+        """A page was rendered, with so much that its plain page had not; one that failed makes no template direct."""
         known = self._of(template).with_rendering(new)
-        known = known._replace(from_api=known.from_api + from_api)
         self._recalled.discard(template)
         self._tried += 1
         self._paid += new > 0

@@ -162,26 +162,21 @@ def _all_sent(notes: Notes, counted_here: int) -> list[str]:
 
 
 def _rendered(notes: Notes) -> list[str]:
-    """Say what a browser did for the crawl, and what was read from APIs in its place."""
+    """Say what a browser did for the crawl."""
     told = notes.state.get("rendered")
     counts = told if isinstance(told, dict) else {}
-    pages, asked, apart, stored, read, calls = (
+    pages, asked, apart, stored = (
         int(number_of(counts.get(name)) or 0)
-        for name in (
-            "browser/read", "browser/requests", "browser/elsewhere", "browser/stored", "api/pages", "api/requests",
-        )
-    )  # fmt: skip
+        for name in ("browser/read", "browser/requests", "browser/elsewhere", "browser/stored")
+    )
     refused = sum(int(number_of(n) or 0) for name, n in counts.items() if name.startswith("browser/refused/"))
-    said = []
-    if pages:
-        elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
-        said.append(
-            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
-            f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
-        )
-    if read:
-        said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")
-    return said
+    if not pages:
+        return []
+    elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
+    return [
+        f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
+        f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
+    ]
 
 
 def _told(notes: Notes) -> list[str]:

@@ -42,7 +42,7 @@ _BETWEEN = 10.0  # seconds between two notes of how the crawl stands
 _MOST = 1000  # hosts and extensions that are noted
 _LINKS = 1000  # of a page whose keys are noted
 _FINE = 50_000  # links that led somewhere, of which that is remembered
-_OF_BROWSERS = ("browser/", "api/")  # begin the names of counts that say what was rendered
+_OF_BROWSERS = "browser/"  # begins the names of counts that say what was rendered
 
 
 class CrawlNotes:
