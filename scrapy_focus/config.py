@@ -7,7 +7,6 @@ import inspect
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from scrapy.utils.misc import load_object
@@ -38,7 +37,7 @@ from scrapy_focus.core.setting import (
     texts_of,
     whole,
 )
-from scrapy_focus.core.stop import CostLimit, Plateau
+from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
@@ -114,22 +113,6 @@ def _stop_rule(name: str, value: Any) -> StopRule:
             "scrapy_focus.Plateau, or its import path"
         )
     return rule  # type: ignore[no-any-return]
-
-
-def _is_no_plateau(value: Any) -> bool:
-    return isinstance(value, (str, int, NoneType)) and value in (None, False, "", "0", "False", "false")
-
-
-def _plateau(name: str, value: Any) -> Plateau:
-    is_on = isinstance(value, (str, int)) and value in (True, "1", "True", "true")
-    try:
-        params = json.loads(value) if isinstance(value, str) and not is_on else value
-        return Plateau() if is_on else Plateau(**params)
-    except Exception as error:  # of the reader of JSON, of an object that is no dict, of Plateau
-        said = f" ({reason_of(error)})" if isinstance(error, ConfigError) else ""
-        raise ConfigError(
-            f"{name} is {brief(value)}; it takes True, or a dict with some of window, slope, decay, patience{said}"
-        ) from error
 
 
 def _topic(name: str, value: Any) -> Any:
@@ -247,7 +230,6 @@ class Config:
     own_policy = Setting("FOCUS_POLICY", Kind(_policy_class, "a policy", is_off), default=None)  # of the scheduler
     own_stop = Setting("FOCUS_STOP", Kind(_stop_rule, "a stop rule", is_off), default=None)
     cost_limit = Setting("FOCUS_COST_LIMIT", none_at_zero(number()), default=None, unit="requests")
-    plateau = Setting("FOCUS_PLATEAU", Kind(_plateau, "True, or a dict", _is_no_plateau), default=None)
 
     params = Setting("FOCUS_POLICY_PARAMS", mapping(), default={})
     keywords = Setting("FOCUS_KEYWORDS", texts("words and phrases", lambda _, given: tuple(given)), default=())
@@ -487,7 +469,7 @@ class Config:
 
     def _find_stop(self) -> StopRule | None:
         """Return the rule that stops the crawl, if there is one."""
-        rules = {"FOCUS_STOP": self.own_stop, "FOCUS_COST_LIMIT": self._cost_rule(), "FOCUS_PLATEAU": self.plateau}
+        rules = {"FOCUS_STOP": self.own_stop, "FOCUS_COST_LIMIT": self._cost_rule()}
         made = {name: rule for name, rule in rules.items() if rule is not None}
         if len(made) > 1:
             raise ConfigError(f"{' and '.join(made)} each say when to stop; set one of them")
@@ -568,6 +550,9 @@ ROWS: dict[str, Setting[Any]] = {field: row for field, row in vars(Config).items
 #: The names of all settings.
 SETTINGS = tuple(sorted(row.name for row in ROWS.values()))
 
+#: Settings of earlier versions, and what to set in their place.
+_GONE = {"FOCUS_PLATEAU": 'FOCUS_STOP = "scrapy_focus.Plateau"'}
+
 
 def check_names(settings: BaseSettings) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a ``FOCUS_*`` setting that does not exist."""
@@ -575,6 +560,8 @@ def check_names(settings: BaseSettings) -> None:
         if isinstance(name, str) and name.startswith("FOCUS_") and name not in SETTINGS:
             near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]}? " if near else ""
+            if name in _GONE:
+                meant = f"use {_GONE[name]}. "
             raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(SETTINGS)}")
 
 

@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_focus import NOT_NOW, FilesGoal, State
+from scrapy_focus import NOT_NOW, FilesGoal, Plateau, State
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.cluster.local import NearEngine
@@ -97,8 +97,8 @@ def test_a_rate_is_that_of_all_workers(sites: list[MockSite], tmp_path: Path) ->
 
 def test_a_plateau_ends_all_workers(sites: list[MockSite], tmp_path: Path) -> None:
     """What is found is counted for all."""
-    rule = {"window": 5, "slope": 0.5, "decay": 1.0, "patience": 3}
-    settings = {"FOCUS_PLATEAU": rule, "FOCUS_TARGETS": ["text/csv"]}
+    rule = Plateau(window=5, slope=0.5, decay=1.0, patience=3)
+    settings = {"FOCUS_STOP": rule, "FOCUS_TARGETS": ["text/csv"]}
     result = share(Follower, tmp_path, settings, workers=3, seeds=trees(sites, 100_000))
     assert result.reasons == {"focus_plateau"}
     assert result.crawl.budget.requests_used >= 15

@@ -86,7 +86,7 @@ def test_documented_default_is_the_default(name: str) -> None:
         assert not default
         assert type(unset.goal) is type(same.goal) is ItemsGoal
         return
-    fields = {"FOCUS_POLICY_PARAMS": "params", "FOCUS_COST_LIMIT": "stop", "FOCUS_PLATEAU": "stop"}
+    fields = {"FOCUS_POLICY_PARAMS": "params", "FOCUS_COST_LIMIT": "stop"}
     field = fields.get(name, name.removeprefix("FOCUS_").lower())
     assert getattr(same, field) == getattr(unset, field)
     plain: Any = load_object(default) if name == "FOCUS_POLICY" else default

@@ -361,7 +361,7 @@ def test_a_crawl_resumes_with_what_it_began_with(
         (["--cost-limit", "0"], 0), (["--budget", "9"], 0), (["--rate", "9/day"], 0), (["-s", "FOCUS_COST_LIMIT=0"], 0),
         (["-s", "FOCUS_BUDGET_BYTES=9"], 0), (["-s", "FOCUS_BUDGET_SECONDS=9"], 0),
         (["-s", "CLOSESPIDER_ITEMCOUNT=9"], 0),
-        (["-s", "FOCUS_STOP=scrapy_focus.Plateau"], 0), (["-s", "FOCUS_PLATEAU=1"], 0),
+        (["-s", "FOCUS_STOP=scrapy_focus.Plateau"], 0),
         (["-s", "FOCUS_POLICY=scrapy_focus.policies.orderings.BreadthFirst"], 0),  # it expects nothing
         (["-s", "SCHEDULER=scrapy_focus.SleepingBanditScheduler"], 0),
         (["-s", "SCHEDULER=scrapy_focus.FreshScheduler"], 0),

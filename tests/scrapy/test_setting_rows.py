@@ -53,7 +53,6 @@ VALUES: dict[str, Any] = {  # none of them is a default
     "FOCUS_MOST_OUT": "7",
     "FOCUS_MOST_WAITING": "777",
     "FOCUS_OBEY": "nofollow",
-    "FOCUS_PLATEAU": "True",
     "FOCUS_POLICY": "scrapy_focus.policies.tagpath.TagPath",
     "FOCUS_POLICY_PARAMS": '{"theta": 0.7}',
     "FOCUS_POOR_LAST": "False",

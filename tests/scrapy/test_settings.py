@@ -158,7 +158,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_GOAL": "os.nothing"}, "FOCUS_GOAL is 'os.nothing'"),
         ({"FOCUS_GOAL": "os.sep"}, "takes a callable"),
         ({"FOCUS_GOAL": "scrapy_focus.ItemsGoal", "FOCUS_TARGETS": "csv"}, "set one of them"),
-        ({"FOCUS_PLATEAU": {"windows": 3}}, "FOCUS_PLATEAU is {'windows': 3}"),
+        ({"FOCUS_PLATEAU": True}, 'there is no setting FOCUS_PLATEAU; use FOCUS_STOP = "scrapy_focus.Plateau". All: '),
         ({"FOCUS_RENDER": "sometimes"}, "FOCUS_RENDER is 'sometimes'; it takes 'never', 'learn' or 'always'"),
         ({"FOCUS_RENDER": True}, "FOCUS_RENDER is True; it takes 'never', 'learn' or 'always'"),
         ({"FOCUS_RENDER_COST": -1}, "FOCUS_RENDER_COST is -1; it takes a number from 0"),
@@ -167,14 +167,6 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_COST_LIMIT": -5}, "FOCUS_COST_LIMIT is -5; it takes a number from 0"),
         ({"FOCUS_COST_LIMIT": "inf"}, "FOCUS_COST_LIMIT is 'inf'; it takes a number from 0"),
         ({"FOCUS_COST_LIMIT": "nan"}, "FOCUS_COST_LIMIT is 'nan'; it takes a number from 0"),
-        (
-            {"FOCUS_COST_LIMIT": 50, "FOCUS_PLATEAU": True},
-            "FOCUS_COST_LIMIT and FOCUS_PLATEAU each say when to stop; set one",
-        ),
-        (
-            {"FOCUS_STOP": "scrapy_focus.Plateau", "FOCUS_PLATEAU": True},
-            "FOCUS_STOP and FOCUS_PLATEAU each say when to stop",
-        ),
         (
             {"FOCUS_STOP": "scrapy_focus.Plateau", "FOCUS_COST_LIMIT": 50},
             "FOCUS_STOP and FOCUS_COST_LIMIT each say when to stop",
@@ -229,7 +221,7 @@ def test_settings_may_be_text(site: MockSite, addon: bool) -> None:
     """Everything can be given as text, as on the command line."""
     settings = {
         "FOCUS_BUDGET_REQUESTS": "7", "FOCUS_BUDGET_BYTES": "1000000", "FOCUS_BUDGET_SECONDS": "60.5", "FOCUS_SEED": "3",
-        "FOCUS_MAX_INFLIGHT": "2", "FOCUS_MAX_INFLIGHT_PER_SLOT": "1", "FOCUS_TARGETS": "csv,pdf", "FOCUS_PLATEAU": "1",
+        "FOCUS_MAX_INFLIGHT": "2", "FOCUS_MAX_INFLIGHT_PER_SLOT": "1", "FOCUS_TARGETS": "csv,pdf", "FOCUS_STOP": "scrapy_focus.Plateau",
         "FOCUS_POLICY": "scrapy_focus.policies.tagpath.TagPath", "FOCUS_POLICY_PARAMS": '{"theta": 0.8, "probe": false}',
         "FOCUS_BLOCKED_MIMES": "image/*,font/woff",
     }  # fmt: skip
@@ -321,9 +313,9 @@ def test_every_policy_is_given_the_mission(site: MockSite, addon: bool) -> None:
     ("settings", "rule"),
     [
         ({}, None), ({"COST_LIMIT": 0}, None), ({"COST_LIMIT": ""}, None), ({"COST_LIMIT": 20}, CostLimit), ({"COST_LIMIT": "0.5"}, CostLimit),
-        ({"PLATEAU": True}, Plateau), ({"COST_LIMIT": 0, "PLATEAU": True}, Plateau), ({"COST_LIMIT": "0", "PLATEAU": True}, Plateau),
-        ({"COST_LIMIT": 20, "PLATEAU": False}, CostLimit), ({"COST_LIMIT": 20, "PLATEAU": "0"}, CostLimit),
-        ({"COST_LIMIT": "20", "PLATEAU": "False"}, CostLimit), ({"COST_LIMIT": "0", "PLATEAU": "0", "POLICY": BREADTH_FIRST}, None),
+        ({"STOP": Plateau}, Plateau), ({"COST_LIMIT": 0, "STOP": Plateau}, Plateau), ({"COST_LIMIT": "0", "STOP": Plateau}, Plateau),
+        ({"COST_LIMIT": 20, "STOP": None}, CostLimit), ({"COST_LIMIT": 20, "STOP": ""}, CostLimit),
+        ({"COST_LIMIT": "0", "STOP": "", "POLICY": BREADTH_FIRST}, None),
     ],
 )  # fmt: skip
 def test_one_rule_stops_a_crawl(settings: dict[str, Any], rule: type | None) -> None:

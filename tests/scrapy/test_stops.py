@@ -8,6 +8,7 @@ import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
 from mocksite import tree_paths
 
+from scrapy_focus.core.stop import Plateau
 from scrapy_focus.jobs.doctor.check import check_job
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 PAGES = 63
 SEED = f"/page/0/{PAGES}"
-RULE = {"window": 5, "slope": 0.5, "decay": 1.0, "patience": 3}
+
+
+def plateau() -> Plateau:
+    return Plateau(window=5, slope=0.5, decay=1.0, patience=3)
 
 
 class FirstTen(Follower):
@@ -34,7 +38,7 @@ class FirstTen(Follower):
 @pytest.mark.reactor
 def test_a_plateau_ends_the_crawl(site: MockSite) -> None:
     """Three windows of five requests with nothing found after the first ten end it, with the reason in stats and log."""
-    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_PLATEAU": RULE, "FOCUS_MAX_INFLIGHT": 1}
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_STOP": plateau(), "FOCUS_MAX_INFLIGHT": 1}
     result = crawl(FirstTen, settings, seeds=[site.url(SEED)])
     assert result.reason == "focus_plateau"
     assert result.logged("scrapy_focus stops the crawl: focus_plateau")
@@ -44,10 +48,12 @@ def test_a_plateau_ends_the_crawl(site: MockSite) -> None:
 
 def test_a_plateau_is_remembered(site: MockSite, tmp_path: Path) -> None:
     """What was seen of it before a stop counts after the resume."""
-    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_PLATEAU": RULE, "FOCUS_MAX_INFLIGHT": 1, "JOBDIR": str(tmp_path)}
-    first = crawl(FirstTen, {**settings, "FOCUS_BUDGET_REQUESTS": 22}, seeds=[site.url(SEED)])
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MAX_INFLIGHT": 1, "JOBDIR": str(tmp_path)}
+    first, second = (
+        crawl(FirstTen, {**settings, "FOCUS_STOP": plateau(), "FOCUS_BUDGET_REQUESTS": budget}, seeds=[site.url(SEED)])
+        for budget in (22, 60)
+    )
     assert first.reason == "focus_budget_requests"
-    second = crawl(FirstTen, {**settings, "FOCUS_BUDGET_REQUESTS": 60}, seeds=[site.url(SEED)])
     assert second.reason == "focus_plateau"
     assert len(site.asked) == 25
 
