@@ -188,8 +188,6 @@ class Importance(Policy):
         self._found.pop(pick.id, None)
 
     def learn(self, outcome: Outcome) -> None:
-        if outcome.pick.method == "HEAD":
-            return
         page, links = self._page(outcome.pick.key), self._found.pop(outcome.pick.id, ())
         values = self._values.values()
         for value in values:

@@ -84,7 +84,7 @@ class LinkNotes:
     def _note(self, entry: Entry, outcome: Outcome) -> None:
         where = outcome.pick.url if entry.response is None else entry.response.url
         texts = self._texts.pop(where, {})
-        if self._book is None or outcome.pick.method == "HEAD" or outcome.changed is False:
+        if self._book is None or outcome.changed is False:
             return
         links = {key: ("", texts.get(key, "")) for key in entry.known}
         for link in reversed(entry.links):  # the first of those with a key is asked for

@@ -197,7 +197,7 @@ class TreeQ(Policy):
     @property
     def _states(self) -> tuple[State, ...]:
         """States of links that are placed: where they are judged only once, those that wait stay as they are."""
-        return (State.NEW, State.PROBED, State.WAITING) if self.chooses_in_tree else (State.NEW, State.PROBED)
+        return (State.NEW, State.WAITING) if self.chooses_in_tree else (State.NEW,)
 
     def keeps(self, mission: Mission) -> Keeps:
         return Vectors(self._layout_for(mission).width) if self.chooses_in_tree else Ranks()
