@@ -20,8 +20,8 @@ from scrapy_focus.lab.sites.scripted.site import ScriptedSite
 from scrapy_focus.lab.sites.server import SiteServer
 from tests.made import HANG
 
-SMALL = Mix(lists=3, app_lists=21, per_app_list=4, collections=3, news=20, exports=6)
-EVERY = [Api(make, SHAPES[k % 3]) for k, make in enumerate(MAKES)]
+SMALL = Mix(lists=3, app_lists=6, per_app_list=4, collections=3, news=20, exports=6)
+EVERY = [Api(make, shape) for make, shape in zip(MAKES, SHAPES, strict=True)]
 
 
 def small(*apis: Api, seed: int = 0, **rest: Any) -> ScriptedSite:
@@ -47,10 +47,8 @@ class Client:
         self.url = server.url.rstrip("/")
         self.site = site
 
-    def __call__(self, path: str, posted: Any = None, *, key: bool = False) -> Any:
-        body = None if posted is None else json.dumps(posted).encode()
-        headers = {"X-Key": self.site.key(path)} if key else {}
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers)) as answer:
+    def __call__(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path) as answer:
             assert answer.headers["Content-Type"] == "application/json"
             return json.load(answer)
 
@@ -64,34 +62,16 @@ class Client:
 
 
 def walk(ask: Client, make: str, base: str) -> list[list[dict[str, Any]]]:
-    """Return all lists of an API, from its first to the last that it names itself; three of one that names none."""
-    match make:
-        case "next":
-            answers = [ask(f"{base}/datasets?page=1")]
-            while answers[-1]["next"]:
-                answers.append(ask(answers[-1]["next"]))
-            assert all(answer["count"] == 12 for answer in answers)
-        case "offset":
-            answers = [ask(f"{base}/datasets?offset=0&limit=4")]
-            while (last := answers[-1])["offset"] + last["limit"] < last["total"]:
-                answers.append(ask(f"{base}/datasets?offset={last['offset'] + last['limit']}&limit=4"))
-        case "cursor":
-            answers = [ask(f"{base}/datasets")]
-            while answers[-1]["cursor"]:
-                answers.append(ask(f"{base}/datasets?cursor={answers[-1]['cursor']}"))
-        case "post":
-            answers = [ask(f"{base}/search", {"page": 1, "size": 4})]
-            while answers[-1]["page"] < answers[-1]["pages"]:
-                answers.append(ask(f"{base}/search", {"page": answers[-1]["page"] + 1, "size": 4}))
-        case "endless":
-            answers = [ask(f"{base}/datasets?page={page}") for page in (1, 2, 3)]
-            assert all(sorted(answer) == ["page", "results"] for answer in answers), "nothing says where it ends"
-        case _:
-            answers = [ask(f"{base}/datasets?page=1", key=make == "key")]
-            while answers[-1]["page"] < answers[-1]["pages"]:
-                answers.append(ask(f"{base}/datasets?page={answers[-1]['page'] + 1}", key=make == "key"))
-    (name,) = {key for key, value in answers[0].items() if isinstance(value, list)}
-    return [answer[name] for answer in answers]
+    """Return all lists of an API, from its first to the last that it names itself."""
+    answers = [ask(f"{base}/datasets?page=1")]
+    if make == "next":
+        while answers[-1]["next"]:
+            answers.append(ask(answers[-1]["next"]))
+        assert all(answer["count"] == 12 for answer in answers)
+    else:
+        while answers[-1]["page"] < answers[-1]["pages"]:
+            answers.append(ask(f"{base}/datasets?page={answers[-1]['page'] + 1}"))
+    return [answer["results"] for answer in answers]
 
 
 def test_it_is_a_function_of_the_seed() -> None:
@@ -144,7 +124,7 @@ def test_a_browser_is_needed_where_it_shows_more() -> None:
         assert site.needs_browser(path) == (site.kind_of(path) in ("app", "collections", "exports"))
         before = site.rendered_links(path, acted=False)
         assert before == (site.rendered_links(path) if site.kind_of(path) == "app" else site.plain_links(path))
-    assert sum(map(site.needs_browser, site.html_paths())) == 21 + 84 + 3 + 6
+    assert sum(map(site.needs_browser, site.html_paths())) == 6 + 24 + 3 + 6
     assert not site.needs_browser("/nowhere")
     assert site.rendered_links("/nowhere") == site.plain_links("/files/lists-1-1.csv") == []
 
@@ -176,20 +156,10 @@ def test_each_api_can_be_walked(make: str, shape: str) -> None:
         for page, items in zip(list(site.html_paths("app"))[:3], walk(ask, make, base), strict=True):
             links = []
             for each in items:
-                path = (
-                    each["url"]
-                    if shape == "urls"
-                    else f"/app/climate/dataset/{each['slug' if shape == 'values' else 'id']}"
-                )
+                path = each["url"] if shape == "urls" else f"/app/climate/dataset/{each['id']}"
                 links.append(path)
                 number = path.rpartition("/")[2]
-                if make == "post":
-                    data = ask(f"{base}/dataset", {"id": number})
-                else:
-                    data = ask(f"{base}/datasets/{number}", key=make == "key")
-                files = [each["url"] for each in data.get("resources", ())]
-                files += [f"/files/climate/{data['slug']}-{part}.csv" for part in data.get("parts", ())]
-                assert bool(data.get("parts")) == (shape == "values")
+                files = [each["url"] for each in ask(f"{base}/datasets/{number}")["resources"]]
                 assert set(files) == set(site.rendered_links(path)) - set(site.plain_links("/"))
                 found += files
             shown = [link for link in site.rendered_links(page) if "/dataset/" in link]
@@ -197,63 +167,28 @@ def test_each_api_can_be_walked(make: str, shape: str) -> None:
     assert found == list(site.targets("app"))
 
 
-def test_the_endless_api_never_ends() -> None:
-    """It answers page 10,000, with datasets and files that are there but that no page shows."""
-    site = ScriptedSite(mix=Mix(app_lists=3, per_app_list=4), apis=[Api("endless")])
-    shown = reached(site, rendered=True)
-    with SiteServer(site) as server:
-        ask = Client(server, site)
-        items = ask("/api/climate/datasets?page=10000")["results"]
-        assert len(items) == 4
-        files = [each["url"] for each in ask(f"/api/climate/datasets/{items[0]['id']}")["resources"]]
-        assert [ask.status(path) for path in files] == [200, 200]
-        assert not any(map(site.is_target, files))
-        page = f"/app/climate/dataset/{items[0]['id']}"
-        assert not {page, *files, "/app/climate?page=4"} & shown
-        assert site.rendered_links("/app/climate?page=10000")[-1].startswith("/app/climate/dataset/"), (
-            "no link to the next"
-        )
-        assert ask.status(page) == 200
-
-
-def test_other_apis_end() -> None:
+def test_apis_end() -> None:
     """A page beyond the last is empty or missing, as are datasets of other numbers; no page of the app is there."""
     site = small()
-    endless = ScriptedSite(
-        mix=SMALL, apis=[Api("endless" if api.make == "pages" else api.make, api.shape) for api in EVERY]
-    )
     names = {section.make: name for name, section in site.sections.items()}
     with SiteServer(site) as server:
         ask = Client(server, site)
         assert ask(f"/api/{names['pages']}/datasets?page=4&size=4")["results"] == []
-        assert ask(f"/api/{names['offset']}/datasets?offset=12&limit=4")["items"] == []
-        assert ask(f"/api/{names['post']}/search", {"page": 4, "size": 4})["hits"] == []
         assert ask.status(f"/api/{names['next']}/datasets?page=4") == 404
-        beyond = json.loads(endless.fetch(f"/api/{names['pages']}/datasets?page=4").body)["results"][0]["url"]
-        assert endless.fetch(beyond).status == 200
-        assert ask.status(beyond) == ask.status(f"/api/{names['pages']}/datasets/{beyond.rpartition('/')[2]}") == 404
-        for path in (f"/api/{names['cursor']}/datasets?cursor=4", f"/api/{names['pages']}/datasets?page=0", f"/api/{names['offset']}/datasets?offset=x",
-                     f"/api/{names['pages']}/datasets?page=x", f"/api/{names['pages']}/datasets?page=1&size=5000", "/api/more?offset=4"):  # fmt: skip
+        for path in (f"/api/{names['pages']}/datasets?page=0", f"/api/{names['pages']}/datasets?page=x",
+                     f"/api/{names['pages']}/datasets?page=1&size=5000", "/api/more?offset=4"):  # fmt: skip
             assert ask.status(path) == 400, path
         for path in (f"/api/{names['pages']}/datasets/0000-12", "/api/nothing/datasets", f"/api/{names['pages']}/x", "/api/more?collection=4&offset=4",
-                     f"/app/{names['pages']}?page=4", f"/app/{names['offset']}?from=2", f"/app/{names['cursor']}?after=0", "/app/x", "/app/x/dataset/1",
+                     f"/app/{names['pages']}?page=4", "/app/x", "/app/x/dataset/1",
                      "/lists/4", "/lists/01", "/files/lists-4-0.csv", "/files/lists-1-9.csv", "/export?id=7", "/export?id=x"):  # fmt: skip
             assert ask.status(path) == 404, path
 
 
-def test_apis_that_want_something() -> None:
-    """One takes POST only, one wants a key in a header; the others take no POST."""
+def test_only_the_beacon_takes_post() -> None:
     site = small()
-    names = {section.make: name for name, section in site.sections.items()}
     with SiteServer(site) as server:
         ask = Client(server, site)
-        assert ask.status(f"/api/{names['post']}/search") == 405
-        assert ask.status(f"/api/{names['post']}/datasets?page=1") == 404
-        for body in (b"", b"[]", b"{", b'{"page": "1"}', b"[" * 100_000):
-            assert ask.status(f"/api/{names['post']}/search", body) == 400
-        assert ask.status(f"/api/{names['post']}/dataset", b"{}") == 404
-        assert ask.status(f"/api/{names['key']}/datasets?page=1") == 403
-        assert ask.status(f"/api/{names['pages']}/datasets?page=1", b"{}") == 405
+        assert ask.status("/api/climate/datasets?page=1", b"{}") == 405
         assert ask.status("/lists/1", b"x") == 405
         assert (ask.status("/beacon", b"/"), ask.status("/beacon")) == (202, 405)
 
@@ -359,7 +294,7 @@ def test_a_command_serves_it(capsys: pytest.CaptureFixture[str]) -> None:
         "--seed",
         "3",
         "--api",
-        "post",
+        "next",
         "--port",
         "0",
         "--forbid",
@@ -370,7 +305,7 @@ def test_a_command_serves_it(capsys: pytest.CaptureFixture[str]) -> None:
         assert process.stdout is not None
         found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/) 301 pages 1120 targets 1 blobs\n", process.stdout.readline())
         assert found is not None
-        site = ScriptedSite(mix=MIXES[5], seed=3, apis=[Api("post")], forbidden=["/api/"])
+        site = ScriptedSite(mix=MIXES[5], seed=3, apis=[Api("next")], forbidden=["/api/"])
         for path in ("robots.txt", "news/1", "assets/bundle.js"):
             assert urllib.request.urlopen(found[1] + path).read() == site.fetch(f"/{path}").body
         process.send_signal(signal.SIGINT)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 #: What a page is of: a static list, the app, a collection that shows more when asked, the news, or exports.
 Kind: TypeAlias = Literal["lists", "app", "collections", "news", "exports"]
 #: How an API is asked for the next page of a list.
-Make: TypeAlias = Literal["next", "pages", "offset", "cursor", "post", "endless", "key"]
-#: How links follow from the JSON: made of ids in lists, URLs throughout, or made of values throughout.
-Shape: TypeAlias = Literal["ids", "urls", "values"]
+Make: TypeAlias = Literal["next", "pages"]
+#: How links follow from the JSON: made of ids in lists, or URLs throughout.
+Shape: TypeAlias = Literal["ids", "urls"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MAKES: Final[tuple[Make, ...]] = get_args(Make)
 SHAPES: Final[tuple[Shape, ...]] = get_args(Shape)
@@ -125,10 +125,6 @@ class Plan:
             for i, api in enumerate(used)
             for name in [f"{_SECTIONS[i % len(_SECTIONS)]}{i // len(_SECTIONS) or ''}"]
         }
-        self.cursors = {
-            section.name: {self.cursor(section, page): page for page in range(2, section.pages + 1)}
-            for section in self.sections.values()
-        }
         order = sorted(range(1, mix.exports + 1), key=lambda export: self.draw("export", export))
         self._blobs = frozenset(order[: mix.exports // 2])
 
@@ -144,29 +140,20 @@ class Plan:
 
     # -- the app ----------------------------------------------------------------------------------------------------
 
-    def cursor(self, section: Section, page: int) -> str:
-        """Return what the API answers to be asked for a page, from the second one on."""
-        return f"{self.draw('cursor', section.name, page):016x}"
-
     def dataset(self, section: Section, number: int) -> str:
-        """Return the id of a dataset by its number, from 0; beyond the last, of one that no page shows."""
+        """Return the id of a dataset by its number, from 0."""
         return f"{self.draw('dataset', section.name, number) % 65_536:04x}-{number}"
 
     def number(self, section: Section, dataset: str) -> int | None:
-        """Return the number of a dataset by its id, None if there is no such; an endless API has one for each."""
+        """Return the number of a dataset by its id, None if there is no such."""
         found = _DATASET.match(dataset)
         if found is None or self.dataset(section, number := int(found[1])) != dataset:
             return None
-        return number if number < section.datasets or section.make == "endless" else None
+        return number if number < section.datasets else None
 
     def list_path(self, section: Section, page: int = 1) -> str:
         """Return the path of a list of the app, from 1."""
-        base = f"/app/{section.name}"
-        if section.make == "offset":
-            return f"{base}?from={(page - 1) * section.size}"
-        if section.make == "cursor":
-            return base if page == 1 else f"{base}?after={self.cursor(section, page)}"
-        return f"{base}?page={page}"
+        return f"/app/{section.name}?page={page}"
 
     def dataset_path(self, section: Section, number: int) -> str:
         """Return the path of the page of a dataset."""
@@ -178,13 +165,9 @@ class Plan:
         section = self.sections.get(bare.removeprefix("/app/")) if bare.startswith("/app/") else None
         if section is None:
             return None
-        name, _, value = query.partition("=")
-        page = 1
-        if name == "after":
-            page = self.cursors[section.name].get(value, 0)
-        elif value.isascii() and value.isdigit() and len(value) < 10:
-            page = int(value) // section.size + 1 if name == "from" else int(value)
-        exists = 1 <= page <= section.pages or (section.make == "endless" and page > 0)
+        value = query.partition("=")[2]
+        page = int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
+        exists = 1 <= page <= section.pages
         return (section, page) if exists and self.list_path(section, page) == path else None
 
     def dataset_at(self, path: str) -> tuple[Section, int] | None:
@@ -234,26 +217,20 @@ class Plan:
             for page in range(1, self.n_of(kind) + 1):
                 yield from self.files_of(kind, page)
 
-    def file_at(self, path: str) -> bool | None:
-        """Return whether a file is one that the site shows; None where there is no file."""
+    def has_file(self, path: str) -> bool:
+        """Return whether there is a file."""
         if found := _OF_DATASET.match(path):
-            return self._file_of_dataset(path, found[1], found[2])
+            return self._has_file_of_dataset(path, found[1], found[2])
         if found := _FILE.match(path):
             kind: Kind = next(kind for kind in KINDS if kind == found[1])
             page = int(found[2])
-            is_there = 1 <= page <= self.n_of(kind) and path in self.files_of(kind, page)
-            return True if is_there else None
+            return 1 <= page <= self.n_of(kind) and path in self.files_of(kind, page)
         name, _, export = path.partition("=")
         if name != "/export?id" or not (export.isascii() and export.isdigit() and len(export) < 7):
-            return None
-        is_there = 1 <= int(export) <= self.mix.exports and path in self.files_of("exports", int(export))
-        return True if is_there else None
+            return False
+        return 1 <= int(export) <= self.mix.exports and path in self.files_of("exports", int(export))
 
-    def _file_of_dataset(self, path: str, section_name: str, identifier: str) -> bool | None:
+    def _has_file_of_dataset(self, path: str, section_name: str, identifier: str) -> bool:
         section = self.sections.get(section_name)
-        if section is None:
-            return None
-        number = self.number(section, identifier)
-        if number is None or path not in self.files_of_dataset(section, number):
-            return None
-        return number < section.datasets
+        number = None if section is None else self.number(section, identifier)
+        return section is not None and number is not None and path in self.files_of_dataset(section, number)

@@ -37,8 +37,7 @@ class ScriptedSite:
     their end is scrolled to. *News* run the same scripts, which do nothing of use. *Exports* have a button that
     downloads one file, from a URL or as a ``blob:`` that scripts make.
 
-    A *target* is a file that the site shows and that has a URL. An endless API also has datasets that no page shows;
-    their files answer 200 and are no targets.
+    A *target* is a file that the site shows and that has a URL.
 
     Parameters
     ----------
@@ -85,7 +84,7 @@ class ScriptedSite:
             name: {"make": section.make, "shape": section.shape, "size": section.size, "pages": section.pages}
             for name, section in self._plan.sections.items()
         }
-        self._assets = assets_of(self._plan, {"salt": self._api.salt, "nav": self._html.nav, "apis": made})
+        self._assets = assets_of(self._plan, {"nav": self._html.nav, "apis": made})
 
     def __repr__(self) -> str:
         return f"ScriptedSite(mix={self.mix}, seed={self.seed}, apis={self.apis}, forbidden={self.forbidden})"
@@ -100,7 +99,7 @@ class ScriptedSite:
         """Return the answer to a request; see :class:`~scrapy_focus.lab.sites.server.AskedSite`."""
         path = path.partition("#")[0]
         if path.startswith("/api/"):
-            return self._api.answer(method, path, headers, body)
+            return self._api.answer(method, path)
         if path == "/beacon":
             return _text("", 202) if method == "POST" else _text("use POST\n", 405, Allow="POST")
         if method != "GET":
@@ -130,7 +129,7 @@ class ScriptedSite:
         return (kind, int(found[2])) if int(found[2]) <= self._plan.n_of(kind) else None
 
     def _file(self, path: str) -> Page | None:
-        if self._plan.file_at(path) is None:
+        if not self._plan.has_file(path):
             return None
         seed = self._plan.draw("file", path)
         records = 60 + seed % 400
@@ -184,7 +183,7 @@ class ScriptedSite:
 
     def is_target(self, path: str) -> bool:
         """Return whether `path` is that of a file which the site shows."""
-        return bool(self._plan.file_at(path))
+        return self._plan.has_file(path)
 
     def html_paths(self, kind: Kind | None = None) -> Iterator[str]:
         """Yield the path of each HTML page once, of one kind or of all; the first page is of none."""
@@ -246,10 +245,6 @@ class ScriptedSite:
         if kind != "exports" or not self._plan.is_blob(export):
             return None
         return "".join(",".join(map(str, row)) + "\n" for row in self._api.rows(export)).encode()
-
-    def key(self, path: str) -> str:
-        """Return the value of the header ``X-Key`` with which scripts ask an API of the make ``key`` for a path."""
-        return self._api.key(path)
 
 
 def _text(text: str, status: int = 200, **headers: str) -> Page:
