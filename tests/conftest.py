@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -25,6 +26,11 @@ FIRST = (
 )  # fmt: skip
 
 
+# Tests run side by side, and threads of linear algebra that wait for each other would take the cores from others. NumPy
+# reads this when it is imported.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # No deadline, as an example may meet a machine that stands still for seconds.
 settings.register_profile("unhurried", deadline=None, max_examples=n_examples(100))
 settings.load_profile("unhurried")
@@ -44,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(item.path.as_posix()))
     cases: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if (few := item.get_closest_marker("few")) is not None:
+        if (few := item.get_closest_marker("few")) is not None and item.get_closest_marker("slow") is None:
             cases[item.nodeid.partition("[")[0], few.args[0]].append(item)
     for (_, n), same in cases.items():
         for item in _beyond(n, same):
