@@ -50,7 +50,6 @@ class Scenario:
     budget: int = 60
     settings: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
-    slow: bool = False  # takes many seconds
     once: bool = False  # all spiders meet the same there, and one is enough in little time
     root_headers: dict[str, str] = field(default_factory=dict)
 

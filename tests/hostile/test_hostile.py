@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hostilecrawls import Nursery, crawl, serve_all, unprintable
-from scenarios import ALL, SCENARIOS, Scenario
+from scenarios import SCENARIOS, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     from faultserver import FaultServer
 
-SPIDERS = (*ALL, "sitemaps")
+#: The scenarios that are crawled by default: of each kind of fault those that take little time.
+DEFAULT = {
+    "resets", "endless_body", "zstd_bombs", "codings", "charsets", "cookies", "redirects", "refreshes", "calendar", "comments",
+    "long_text", "huge_hrefs", "dispositions", "robots_html", "sitemaps", "come_back",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +38,14 @@ def server() -> Iterator[FaultServer]:
 
 
 def each() -> Iterator[object]:
-    """Yield every scenario with each of its spiders, one of which is the default: the first, or each in its turn."""
+    """Yield every scenario with each of its spiders; in those that are crawled by default it is the first, or each in
+    its turn.
+    """
+    assert {scenario.name for scenario in SCENARIOS} >= DEFAULT
     for n, scenario in enumerate(SCENARIOS):
         for spider in scenario.spiders:
             default = scenario.spiders[0 if scenario.once else n % len(scenario.spiders)]
-            slow = scenario.slow or spider != default
+            slow = scenario.name not in DEFAULT or spider != default
             yield pytest.param(
                 scenario, spider, id=f"{spider}-{scenario.name}", marks=[pytest.mark.slow] if slow else []
             )
