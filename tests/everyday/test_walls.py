@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-NOBODY_WAITS = ("-s", "FOCUS_HOST_PATIENCE=0")
+#: A robots.txt that cannot be had is asked for again this soon, not after half a minute and a minute.
+SOON = ("-s", "FOCUS_LONGEST_WAIT=0.2")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ NOBODY_WAITS = ("-s", "FOCUS_HOST_PATIENCE=0")
 def test_a_wall_is_named(wall: Callable[..., object], said: tuple[str, ...], tmp_path: Path) -> None:
     """The last line says what the site does; robots.txt is blamed only where it forbids."""
     with SiteServer(Walled(wall)) as server:
-        done = run(tmp_path, "files", server.url)
+        done = run(tmp_path, "files", server.url, *SOON)
     assert done.status != 0
     assert all(part in done.last for part in said), done.last
     assert ("robots.txt forbids" in done.last) == (wall is forbidding)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mocksite import Answer
     from scrapy import Request
 
-WAIT = 2  # seconds
+WAIT = 1  # seconds
 HTML = {"Content-Type": "text/html"}
 PLAIN = {"Content-Type": "text/plain"}
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -68,7 +68,7 @@ def gap(site: MockSite, path: str) -> float:
     return site.log[first + 1].at - site.log[first].at
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @pytest.mark.parametrize(
     ("status", "how", "addon"),
@@ -103,7 +103,7 @@ def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: b
         "RETRY_TIMES": 30,
     }  # fmt: skip
     result = crawl(Follower, settings, addon=addon, seeds=[site.url("/"), other.url("/")])
-    assert gap(site, "/busy") >= WAIT - 0.5
+    assert gap(site, "/busy") >= WAIT / 2
     *times, again = (seen.at for seen in site.log if seen.path == "/busy")
     assert [seen for seen in other.log if times[0] < seen.at < again]
     assert len(site.paths) == 14 + len(times)
@@ -148,7 +148,7 @@ def test_what_was_chosen_already_waits(site: MockSite) -> None:
     result = crawl(Follower, settings, seeds=[site.url("/")])
     assert result.outcomes == {"ok": 6}
     at = sorted(seen.at for seen in site.log)
-    assert max(later - before for before, later in pairwise(at)) >= WAIT - 0.5
+    assert max(later - before for before, later in pairwise(at)) >= WAIT / 2
     assert result.stats["retry/count"] == 4
 
 
@@ -161,7 +161,7 @@ def test_a_head_that_is_refused_comes_again(site: MockSite) -> None:
     result = crawl(Follower, settings, seeds=[site.url("/")])
     heads = [seen for seen in site.log if seen.path == "/busy"]
     assert [seen.method for seen in heads][:2] == ["HEAD", "HEAD"]
-    assert heads[1].at - heads[0].at >= WAIT - 0.5
+    assert heads[1].at - heads[0].at >= WAIT / 2
     assert result.stats["focus/host/put_off"] == 1
 
 
@@ -266,6 +266,7 @@ def test_a_robots_txt_is_read_whatever_its_encoding_is_called(site: MockSite, en
     assert ending_of(result.crawler).sentence.endswith(f"Could not read {seeds[1]}: robots.txt forbids it.")
 
 
+@pytest.mark.few(2)
 @pytest.mark.reactor
 @pytest.mark.parametrize(
     ("answer", "why"),
