@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from copysite import CopySite
 from crawls import Follower, crawl
+from forked import Forked
 from jumping import BEGIN, Jumping
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
@@ -310,7 +310,7 @@ def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> No
     command = [sys.executable, "-c", CRAWL, site.url("/"), json.dumps(settings)]
     kills = (2, 5, 8)
     for kill_at in (*kills, None):
-        with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}) as process:
+        with Forked(command, env=os.environ | {"PYTHONPATH": paths}) as process:
             until = time.monotonic() + HANG
             while process.poll() is None and time.monotonic() < until:
                 if kill_at is not None and len(site.log) >= kill_at:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING
+
+from forked import run as run_forked
 
 from scrapy_focus import FilesGoal, Mission
 from scrapy_focus.lab.recordings.importers.folder import record_site
@@ -24,16 +25,17 @@ def test_words_on_the_command_line_reach_treeq(tmp_path: Path) -> None:
     site = tmp_path / "one.sqlite"
     record_site(StatisticsPortal(pages=200, endless=False), site, root="http://portal.example/")
     command = [sys.executable, "-m", "scrapy", "focus-compare", str(site), "--policy", "TreeQ", "--seeds", "4,"]
+    command += ["--budget", "150"]
     command += ["--words", "statistics, open data,", "--no-plots", "--jobs", "1", "--out", str(tmp_path / "out")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = run_forked(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = next((tmp_path / "out").glob("*.html")).read_text(encoding="utf-8")
     assert "--words &#39;statistics,open data&#39;" in page or "--words 'statistics,open data'" in page
     with (tmp_path / "out" / "runs.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     with_words, without = (
-        summary(simulate(TreeQ(), FilesGoal(), site, mission=Mission.of(FilesGoal(), words=words), seed=4))
+        summary(simulate(TreeQ(), FilesGoal(), site, mission=Mission.of(FilesGoal(), words=words), budget=150, seed=4))
         for words in (("statistics", "open data"), ())
     )
-    assert float(row["requests_90"]) == with_words["requests_90"] != without["requests_90"]
+    assert float(row["area"]) == with_words["area"] != without["area"]

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from forked import Forked
+from forked import run as run_forked
 from scrapy.exceptions import DropItem
 
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
@@ -95,7 +95,7 @@ def check(out: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("step", ["mkdir", "write", "written", "renamed", "half a line", "listed"])
 def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """At whatever step a kill comes, the file that comes again is stored and listed once, its copies are dropped."""
-    done = subprocess.run([sys.executable, "-c", STORE, str(tmp_path), step], cwd=PROJECT, check=False)
+    done = run_forked([sys.executable, "-c", STORE, str(tmp_path), step], cwd=PROJECT)
     assert done.returncode == -signal.SIGKILL
     monkeypatch.syspath_prepend(str(PROJECT))
     from scrapy_focus.finders.files.pipelines import StoreFiles
@@ -185,10 +185,16 @@ class Crawls:
         return stats
 
 
-@pytest.mark.parametrize(("how", "times"), [(signal.SIGTERM, 1), (signal.SIGKILL, 2)], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    ("how", "times"),
+    [
+        pytest.param(signal.SIGTERM, 1, marks=pytest.mark.slow, id="stopped"),
+        pytest.param(signal.SIGKILL, 2, id="killed"),
+    ],
+)
 def test_each_file_once(tmp_path: Path, how: int, times: int) -> None:
     """A job that is stopped or killed again and again finds all there is: each file whole, once, listed once and counted once."""
-    portal = StatisticsPortal(pages=300, seed=0, endless=False)
+    portal = StatisticsPortal(pages=200, seed=0, endless=False)
     expected = {hashlib.sha256(portal.fetch(path).body).hexdigest() for path in portal.targets()}
     assert 30 < len(expected) < portal.n_targets
     with SiteServer(portal, latency=0.004) as server:

@@ -37,7 +37,7 @@ PACKAGES = (
 )
 FIRST = """
 import importlib, os, sys
-import scrapy.cmdline
+import numpy, scipy.sparse, scrapy.cmdline, sklearn.linear_model
 for name in sys.argv[1:]:
     if (pid := os.fork()) == 0:
         importlib.import_module(name)
@@ -47,6 +47,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("code", "status"),
     [

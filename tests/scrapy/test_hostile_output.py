@@ -7,13 +7,13 @@ import json
 import os
 import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import Forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mocksite import MockSite
@@ -211,7 +211,7 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
     """Run a command on a pseudo-terminal of its own, and return all that it wrote there."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
-    process = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    process = Forked(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     written = b""
     while True:
