@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
+#: Pages whose examples crawl for seconds.
+LONG = {ROOT / "docs" / f"{name}.rst" for name in ("compare", "replay", "synthetic-news", "systems/branching-bandit")}
 OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
 LANGUAGES = {"console", "json", "python", "text"}
 COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
@@ -120,7 +122,11 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return made
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_python_blocks_run(page: Path, module: ModuleType) -> None:
     """The blocks of a page run one after the other in one namespace, and settings in them are accepted."""
     pending: list[Block] = []

@@ -15,16 +15,13 @@ pytestmark = pytest.mark.skipif(REACTOR, reason="this is that process")
 
 TESTS = Path(__file__).parent
 WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which it waits
-#: What is tried by default: budgets, outcomes, errors, jobs, and connections with TLS.
-MAIN = [
-    TESTS / f"test_{name}.py"
-    for name in ("cache_and_jobs", "certificates", "exact_budgets", "never_raises", "one_outcome")
-]
+#: What is tried by default: budgets, outcomes, and connections with TLS. Commands run in the reactor anyway.
+MAIN = [TESTS / f"test_{name}.py" for name in ("certificates", "exact_budgets", "one_outcome")]
 
 
 def test_the_main_scenarios_are_the_same_with_a_reactor() -> None:
     """The tests of a few files that are marked ``reactor`` pass where crawls run in Twisted's reactor."""
-    run_marked("reactor and not slow and not alone", *MAIN)
+    run_marked("reactor and not slow and not alone", *MAIN, workers=0)
 
 
 @pytest.mark.slow
