@@ -27,6 +27,7 @@ def test_layouts_and_rules_are_read() -> None:
         cluster_harvest.leases_of("8 workers", "none", None)
 
 
+@pytest.mark.slow
 def test_runs_are_made_once_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On a web of a few hosts: a table has a row for each site and policy, and a column for each way."""
     path, output = tmp_path / "web.sqlite", tmp_path / "leases.jsonl"

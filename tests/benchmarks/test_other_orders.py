@@ -68,6 +68,7 @@ def test_heritrix_takes_hosts_in_turn() -> None:
     assert crawl_web(web, Heritrix(), start=0).tolist() == [0, 1, 3, 4, 2]
 
 
+@pytest.mark.slow
 def test_pagerank_that_is_solved_anew_is_about_as_good_as_the_one_that_is_kept() -> None:
     """The policy in the benchmark and the one of the package differ by a few points of P_CS."""
     web, start = LinkWeb.make(5000, seed=2).reached()

@@ -68,6 +68,7 @@ def test_orders_have_the_figures_worked_by_hand(site: Site) -> None:
     assert table(runs).endswith("| 0 of 1 |")
 
 
+@pytest.mark.slow
 def test_crawls_over_http_ask_for_every_page(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once each, the dead one too, and twice for the first, which a page links to; so stock Scrapy and the scheduler do."""
     settings = structured_site.LIVE["FocusScheduler"]

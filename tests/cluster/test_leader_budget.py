@@ -144,6 +144,7 @@ def test_each_request_counts_once_wherever_in_a_call_the_leader_is_killed(tmp_pa
     whole.leader.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kills", [0, 100])
 def test_a_budget_is_used_to_the_last_request(kills: int, tmp_path: Path) -> None:
     """2,500 requests are 2,500 lines in the server's log, for eight workers, and however often the leader is killed."""

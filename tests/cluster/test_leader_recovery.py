@@ -81,7 +81,7 @@ def walk(leader: Leader, workers: list[FakeWorker], rng: random.Random, realm: R
         yield
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_next_leader_knows_and_chooses_the_same(name: str, tmp_path: Path) -> None:
     """Killed after any step, with 16 picks out at three workers, a leader is replaced by its equal."""

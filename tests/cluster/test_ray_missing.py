@@ -54,6 +54,7 @@ def test_the_package_imports_without_ray_and_a_crawl_in_a_cluster_names_what_to_
     assert not (tmp_path / "job" / "focus").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["stop"], ["stop", "found"], ["status", "--cluster"]])
 def test_a_command_about_a_cluster_names_what_to_install(words: list[str], tmp_path: Path) -> None:
     """One line, and no traceback."""

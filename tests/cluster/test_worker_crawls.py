@@ -131,7 +131,7 @@ POLICIES = {
 }  # fmt: skip
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_decides_for_all(sites: list[MockSite], tmp_path: Path, policy: str) -> None:
     """Each page is fetched once and each target counted once, whatever the policy asks its workers for: HEADs, keys

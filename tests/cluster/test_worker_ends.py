@@ -79,6 +79,7 @@ class Rude(Follower):
         self.depth = depth
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("settings", "args", "word"),
     [
@@ -214,6 +215,7 @@ def test_the_next_start_resumes(sites: list[MockSite], tmp_path: Path) -> None:
     assert len(first.items) + len(second.items) == second.crawl.rewards == 93
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_shared_first", [True, False])
 def test_one_process_resumes_what_several_began(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_shared_first: bool

@@ -306,6 +306,7 @@ def test_a_process_that_dies_takes_one_run_along(sites: list[Path], user: str) -
     assert len(found.runs) == 3
 
 
+@pytest.mark.slow
 def test_what_is_done_when_a_process_dies_is_kept(
     sites: list[Path], user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +350,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("jobs", "how"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGKILL)])
 def test_an_interrupt_ends_all_processes_and_keeps_what_is_done(
     sites: list[Path], user: str, tmp_path: Path, jobs: int, how: signal.Signals
@@ -523,6 +525,7 @@ def test_names_that_cannot_be_read_are_explained(text: str, message: str) -> Non
 # What is written
 
 
+@pytest.mark.slow
 def test_no_picture_replaces_another(tmp_path: Path) -> None:
     """Whatever sites are called, where file names know no capitals too."""
     made = comparison({name: {"BFS": [50.0]} for name in ("overview", "A", "a", "b c", "b/c")})

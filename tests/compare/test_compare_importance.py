@@ -91,6 +91,7 @@ def test_numbers_are_those_of_the_measures(found: Comparison, sites: list[Path])
     assert run.visits.pages[0] == pytest.approx(100 / len(pages), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_without_it_nothing_changes(found: Comparison, sites: list[Path], tmp_path: Path) -> None:
     """A comparison by what is found has the numbers, columns and pictures that it always had."""
     plain = compare(["BFS", "RANDOM"], sites, seeds=[1, 2], jobs=1)
@@ -131,6 +132,7 @@ def test_the_folder_has_both_kinds_of_numbers(found: Comparison, tmp_path: Path)
     assert len(curve["pages"]) == len(curve["pcs"]) == len(curve["pst"])
 
 
+@pytest.mark.slow
 def test_the_page_shows_both_side_by_side(found: Comparison, tmp_path: Path) -> None:
     """It says what a hot page is, has the best order and one by chance, and the tables of both measures."""
     read = Reader(write(found, tmp_path / "out", metric="pst_5").read_text())
@@ -242,6 +244,7 @@ def test_where_nothing_is_important_or_nothing_is_to_be_found() -> None:
     assert "No page is important on b." in warnings_of(result)
 
 
+@pytest.mark.slow
 def test_a_file_for_several_sites(sites: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers reach other processes; a URL that none of the sites has ends the comparison before it begins."""
     urls = RecordedSite(sites[0]).urls
@@ -259,6 +262,7 @@ def test_a_file_for_several_sites(sites: list[Path], tmp_path: Path, monkeypatch
         compare(["BFS"], sites, seeds=[1], importance=path, jobs=1)
 
 
+@pytest.mark.slow
 def test_a_policy_that_fails_or_stops_is_in_no_mean(
     sites: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

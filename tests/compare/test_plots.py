@@ -158,6 +158,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         plots.draw_site(made, "one")
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_when_something_is_drawn(tmp_path: Path, made: Comparison) -> None:
     """Comparing and writing without plots imports no matplotlib; drawing leaves pyplot and the settings alone."""
     imports = "import sys; from scrapy_focus.lab.compare import comparison, folder, page, plots"

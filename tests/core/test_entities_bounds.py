@@ -31,6 +31,7 @@ def read(source: str) -> Reading:
     return reading
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "source",
     [
@@ -61,6 +62,7 @@ def test_a_script_that_is_no_json_is_counted_as_broken(source: str) -> None:
     assert (reading.broken, reading.cut) == (1, False)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("source", "entities", "facts"),
     [

@@ -103,6 +103,7 @@ def test_a_line_that_is_cut_off_is_left_out(lost: int, tmp_path: Path, caplog: p
     assert said == ([] if lost == 1 else [f"{path} is cut off after 5 events; what follows is lost"])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cut", range(3, 12))
 def test_a_compressed_log_that_is_cut_off_is_read_as_far_as_it_goes(
     cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture

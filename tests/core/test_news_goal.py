@@ -217,6 +217,7 @@ def test_a_crawl_tells_it_of_pages_that_came_back_as_they_were() -> None:
     assert told == [(1005.0, False)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("undated", [0.0, 1.0])
 def test_all_documents_of_synthetic_sites_are_told_from_lists(undated: float) -> None:
     """Every page of the news site, and those of the portal but few."""

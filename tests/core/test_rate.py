@@ -194,6 +194,7 @@ def test_a_connection_that_was_refused_is_no_reason_to_hurry() -> None:
     assert paced.crawl.next_turn == 1086.4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("checkpoint", [False, True])
 @pytest.mark.parametrize("policy", [BreadthFirst, EachAgain])
 def test_kills_change_nothing(tmp_path: Path, policy: Any, checkpoint: bool) -> None:

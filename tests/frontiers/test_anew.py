@@ -59,7 +59,7 @@ def keys_in(path: Path) -> list[int]:
     return sorted(keys)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("keeps", [Ranks(), Vectors(3), Vectors(5)], ids=str)
 @pytest.mark.parametrize("kills", [(), (3,), (0, 1, 9), (10,)], ids=str)
 def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...]) -> None:

@@ -429,6 +429,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("cls", RANKED, ids=lambda cls: cls.__name__)
 def test_a_broken_ranked_frontier_is_reported(cls: type[InMemory]) -> None:
     """The check fails, and its message says what is wrong."""

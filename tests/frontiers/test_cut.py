@@ -74,6 +74,7 @@ def test_a_file_has_no_rows_of_them(keeps: Any, more: int, tmp_path: Path) -> No
     again.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keeps", KEEPS, ids=["ranked", "drawn"])
 def test_what_they_took_is_used_again(keeps: Any) -> None:
     """However often a tenth is given up and as many come, no column gets more than twice as long."""

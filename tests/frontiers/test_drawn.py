@@ -91,6 +91,7 @@ def _stored(frontier: Drawn, path: Path) -> Drawn:
     return _divided(sqlite_frontier(path, VECTORS), path)
 
 
+@pytest.mark.few(4)
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     "shut", [(set(), None), ({"h1"}, None), ({"h0", "h3"}, [False, True]), ({"h0"}, [False, *[True] * 3])]

@@ -196,6 +196,7 @@ TestDrawnBothWays = DrawnBothWays.TestCase
 TestDrawnBothWays.settings = SETTINGS
 
 
+@pytest.mark.few(1)
 @BOTH
 def test_many_links_come_back(keeps: Keeps, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues of several runs, and arms of several chunks, are as they were."""
@@ -291,7 +292,7 @@ OF_ONE_KIND: dict[str, tuple[Keeps, Callable[[Any], object]]] = {
 }
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("keeps", "change"),
     [(keeps, change) for change in CHANGES.values() for keeps in (Ranks(), VECTORS)] + [*OF_ONE_KIND.values()],
@@ -316,7 +317,7 @@ def test_what_came_after_a_checkpoint_is_in_no_index(
     assert behaviour(sqlite_frontier(path, keeps)) == wanted
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @BOTH
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_index_is_not_used(
@@ -522,7 +523,7 @@ while True:
 """
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_kill_at_any_moment_leaves_the_last_checkpoint(seed: int, path: Path, tmp_path: Path) -> None:
     """While a frontier is opened, written to and closed over and over, it may be killed at any time."""

@@ -85,6 +85,7 @@ class Model:
             assert self.queue.worst(arm, 4) == slots[::-1][:4]
 
 
+@pytest.mark.few(8)
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("hosts", "arms", "ranks"), [(1, 1, 1000), (3, 2, 5), (40, 3, 1000), (4, 60, 3)])
@@ -118,6 +119,7 @@ def test_a_queue_is_a_set_of_sorted_lists(hosts: int, arms: int, ranks: int, see
     assert len(model.queue) == 0
 
 
+@pytest.mark.few(20)
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n", [0, 1, 2, 50, 500])
@@ -228,6 +230,7 @@ def test_purging_in_turns_removes_all_that_does_not_count() -> None:
     assert len(runs) == 40_000
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("hosts", "per_host", "arms", "most"), [(5_000, 10, 1, 60), (30, 1000, 10, 45), (1, 30_000, 100, 45)]
 )

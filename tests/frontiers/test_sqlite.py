@@ -180,6 +180,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("_", range(3))
 def test_a_kill_leaves_the_last_checkpoint(path: Path, _: int) -> None:
     """However it ends, the file holds exactly what was given to the last checkpoint that was committed."""

@@ -323,7 +323,7 @@ def damage(path: Path, how: str, draw: random.Random) -> range:
     return range(at, at + len(new))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("how", ["cut", "flip", "zeros", "garbage"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_journal_is_cut_where_it_is_damaged(how: str, seed: int, job: Path) -> None:
@@ -399,7 +399,7 @@ def test_journals_that_nothing_needs_do_no_harm(job: Path) -> None:
 # Damage to what is in the tables
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -553,7 +553,7 @@ def repaired_or_refused(jobdir: Path) -> bool:
     return False
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("how", ["flip", "zeros", "garbage", "cut"])
 @pytest.mark.parametrize("name", ["bfs", "tagpath", "probe", "again", "logged"])
 @pytest.mark.parametrize("seed", range(3))
@@ -607,6 +607,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PAGES = {(1,): False, (2,): False, (3,): False, (4,): True, (5,): True, (6,): False, (7,): False, (20, 70): True}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("pages", PAGES)
 def test_rows_around_damage_are_kept(pages: tuple[int, ...], large: Path, tmp_path: Path) -> None:
     """Of a file with destroyed pages, the rows of all others are kept; without links, hosts, notes or counters nothing is repaired."""

@@ -187,7 +187,7 @@ class Taped:
         assert sorted(lines[n_lines:]) == sorted(f'{{"event": "release", "id": {id_}}}' for id_ in flying)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
@@ -199,6 +199,7 @@ def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
         tape.check(*saved)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["bandit", "divider", "branching"])
 @pytest.mark.parametrize("every", [5, 10**6])
 def test_closed_hosts_are_closed_again(every: int, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -215,6 +216,7 @@ def test_closed_hosts_are_closed_again(every: int, name: str, tmp_path: Path, ca
 FEW = 7  # links that may wait
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover", "divider", "branching", "depth_first"])
 def test_what_was_given_up_is_given_up_again(name: str, tmp_path: Path) -> None:
     """After any step of a crawl in which few links may wait, the same links are left, though more may wait by then."""
@@ -253,6 +255,7 @@ def test_a_kill_before_links_are_given_up(name: str, tmp_path: Path) -> None:
     assert found > 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover"])
 def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is committed, and after that before the older journals are gone, nothing is missing and nothing twice."""
@@ -268,6 +271,7 @@ def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pyte
         tape.check(newer, *expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bandit", "tagpath"])
 def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Wherever a journal ends, or is damaged, all before it counts; and it resumes there."""
@@ -309,7 +313,7 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
     crawl.close()
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "log", "most_waiting"),
     [

@@ -38,6 +38,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("share", [0.05, 0.4])
 @pytest.mark.parametrize("given", GIVEN)
 def test_it_finds_the_topic_and_how_frequent_it_is(given: str, share: float) -> None:
@@ -105,6 +106,7 @@ def test_a_model_that_misses_its_own_examples_says_so(on: bool) -> None:
     assert on or "give more examples or keywords" in model.alarm
 
 
+@pytest.mark.slow
 def test_a_few_examples_like_all_pages_are_told_of() -> None:
     """Where nearly all pages are like the three examples these cannot tell whether all are on the topic, and it says so;
     with keywords, or with ten examples, it does not.
@@ -133,20 +135,20 @@ def test_a_given_frequency_is_kept() -> None:
 
 def test_a_crawl_that_resumes_goes_on_as_if_it_had_not_stopped() -> None:
     """A new model with the state of an old one scores alike, now and after more pages; so does one out of a pickle."""
-    seen = stream(500, 0.2)
-    whole, first = after(seen, **GIVEN["all"]), after(seen[:450], **GIVEN["all"])
+    seen = stream(250, 0.2)
+    whole, first = after(seen, **GIVEN["all"]), after(seen[:225], **GIVEN["all"])
     state = pickle.loads(pickle.dumps(first.state()))
     second = AdaptiveRelevance(**GIVEN["all"])  # type: ignore[arg-type]
     second.restore(state)
     third = pickle.loads(pickle.dumps(first))
-    for text in seen[450:]:
+    for text in seen[225:]:
         second.see(text)
         third.see(text)
     texts = [*pages(5, on=True, seed=9), "wine"]
     for model in (second, third):
         assert model.digest == whole.digest
         assert model.score(texts).tolist() == whole.score(texts).tolist()
-    more = stream(500, 0.2, seed=6)
+    more = stream(250, 0.2, seed=6)
     for model in (whole, second):
         for text in more:
             model.see(text)
@@ -162,10 +164,10 @@ def test_the_digest_tells_what_was_given() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    """The state after 3,000 long pages is below 5 MB."""
+    """The state after 1,000 long pages is below 5 MB."""
     rng = np.random.default_rng(0)
     model = AdaptiveRelevance(keywords=KEYWORDS)
-    for _ in range(3_000):
+    for _ in range(1_000):
         model.see(" ".join(f"w{i}" for i in rng.integers(100_000, size=1_500)))
     assert len(pickle.dumps(model.state())) < 5_000_000
 

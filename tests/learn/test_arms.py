@@ -100,6 +100,7 @@ def test_an_arm_that_comes_back_has_only_its_new_key() -> None:
     assert first_of(heaps) == [6, 5]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_heaps_of_arms_are_a_sorted_list(seed: int) -> None:
     """Over thousands of steps the order is that of a sorted dictionary, and what is out of date stays within bounds."""

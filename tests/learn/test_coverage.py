@@ -316,6 +316,7 @@ def crawl(site: RecordedSite, every: int, seed: int = 0) -> tuple[Asked, int]:
     return policy, int(truth.exhaustive.worth)
 
 
+@pytest.mark.few(1)
 def test_intervals_hold_in_simulated_crawls(recorded: RecordedSite) -> None:
     """From half of the targets to the last but few, four of five intervals hold, and in the end nothing is left."""
     holds = []
@@ -328,6 +329,7 @@ def test_intervals_hold_in_simulated_crawls(recorded: RecordedSite) -> None:
     assert sum(holds) >= 0.8 * len(holds)
 
 
+@pytest.mark.few(1)
 def test_asking_changes_no_choice(recorded: RecordedSite) -> None:
     """Whoever asks what is left after each outcome has the same crawl as who never does."""
     often, _ = crawl(recorded, every=1)

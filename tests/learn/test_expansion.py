@@ -150,6 +150,7 @@ def test_vectors_of_ones_own_pages() -> None:
     assert near == {"cellar", "harvest", "bottle", "cork"}
 
 
+@pytest.mark.slow
 def test_training_is_the_same_in_every_process() -> None:
     """Vectors and their order depend on the texts alone."""
     root = Path(__file__).parents[2]

@@ -304,6 +304,7 @@ def test_what_leads_to_a_reward_is_worth_a_part_of_it() -> None:
         assert network.values(x) == pytest.approx(np.full(200, worth), abs=0.12)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stop", [30, 400, 1200])
 def test_a_stored_learner_goes_on_as_if_nothing_had_happened(stop: int) -> None:
     """Losses, weights and experiences are the same to the last bit, whether it was stored or not."""

@@ -58,6 +58,7 @@ def test_it_is_tfidf_and_logistic_regression(model: LinearRelevance) -> None:
     np.testing.assert_allclose(found, slope * expected + shift, atol=1e-3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("language", WORDS)
 def test_five_pages_of_each_class_are_enough(language: str) -> None:
     """Other pages are on the right side of 0.5, in any script; so are most link texts of two words that say something."""
@@ -69,6 +70,7 @@ def test_five_pages_of_each_class_are_enough(language: str) -> None:
     assert links[: len(on)].mean() > 0.5 > links[len(on) :].mean()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("on", "off"), [(6, 60), (60, 6), (3, 3)])
 def test_half_parts_the_classes_whatever_their_sizes(on: int, off: int) -> None:
     """With ten times as many examples of one class, or three of each, pages are still told apart at 0.5."""

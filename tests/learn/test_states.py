@@ -59,6 +59,7 @@ def test_states_by_hand() -> None:
     assert sorted(states.state_of("cc").tolist()) == pytest.approx([math.tanh(-1), math.tanh(1)], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_texts_on_one_topic_are_alike() -> None:
     """New texts have states that are nearer to each other on one topic than on two, for nearly all pairs."""
     states = fitted(texts(80))

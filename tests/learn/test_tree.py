@@ -297,6 +297,7 @@ def test_both_sides_of_a_split_have_enough(limit: dict[str, Any], share: float, 
     assert min(children) == child
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("stop", [0, 3, 900, 2600])
 def test_a_stored_tree_goes_on_as_if_nothing_had_happened(rule: Any, stop: int) -> None:

@@ -140,6 +140,7 @@ def test_auer_chooses_as_the_formula_does(base: type[Numbered], arms: int, seed:
     assert len({key for key, _ in filter(None, wanted)}) > 250
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("arms", "seed"), [(3, 0), (40, 1), (400, 2)])
 def test_a_score_of_one_arm_chooses_as_one_of_all(arms: int, seed: int) -> None:
     """The same walks with a score of one's own."""

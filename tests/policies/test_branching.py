@@ -205,6 +205,7 @@ def paginated(pick: Pick) -> tuple[Outcome, list[Link]]:
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("seed", range(3))
 def test_listings_of_dataset_pages_are_learned(seed: int, in_flight: int) -> None:
@@ -613,7 +614,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_focus.policies.branching.extensions._MOST", 3)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [1, 8])
 def test_a_crawl_goes_on_past_all_limits(in_flight: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a portal that is too large for its limits it fetches everything all the same, and keeps to them."""
@@ -651,7 +652,7 @@ def test_pages_without_an_outcome_are_forgotten() -> None:
     assert list(bandit._revealed) == list(range(5000 - 4096, 5000))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("limits", ["as they are", "low", "plans in steps"])
 def test_pickled_in_mid_crawl_it_chooses_the_same(seed: int, limits: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -720,6 +721,7 @@ def filled() -> BranchingBandit:
     return full()
 
 
+@pytest.mark.slow
 def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(filled: BranchingBandit) -> None:
     """Full of everything it takes less than 16 MB, and what comes out of it decides as before."""
     stored = pickle.dumps(filled, protocol=5)
@@ -747,10 +749,10 @@ def test_a_policy_at_its_limits_is_stored_at_once(filled: BranchingBandit) -> No
 def test_it_finds_more_than_other_policies() -> None:
     """With 30 % of the requests it finds a tenth of all targets more than TagPath, and five times as many as breadth-first.
 
-    Measured over three sites: 0.92 of the targets, TagPath 0.66, breadth-first 0.08.
+    Measured over three sites, of which two are tried: 0.92 of the targets, TagPath 0.66, breadth-first 0.08.
     """
     found = {
-        make: mean(share_found(make(), pages=400, seed=seed, share=0.3, in_flight=1) for seed in range(3))
+        make: mean(share_found(make(), pages=400, seed=seed, share=0.3, in_flight=1) for seed in range(2))
         for make in (lambda: policy(targets=TARGET_MIMES), TagPath, BreadthFirst)
     }
     ours, tagpath, breadth_first = found.values()

@@ -95,8 +95,8 @@ MODES = [
     partial(TagPath, probe=False),
     partial(TagPath, accounting="full"),
     partial(TagPath, probe=False, accounting="full", max_clusters=1),
-    partial(Focused, warmup=0, batch=1),
     partial(Focused, warmup=20, batch=5),
+    partial(Focused, warmup=0, batch=1),
     partial(TagPathOffline, warmup=20),
     partial(ToldOffline, warmup=20, benefit="truth"),
     partial(ToldOracle, accounting="full"),
@@ -134,7 +134,8 @@ def each() -> Iterator[object]:
             yield pytest.param(TOLD.get(cls, cls), seed, name, id=f"{cls.__name__}-{name}", marks=marks)
     for n, mode in enumerate(MODES):
         name = list(MISSIONS)[n % len(MISSIONS)]
-        yield pytest.param(mode, n, name, id=f"{n}-{mode.func.__name__}-{name}")
+        marks = [] if mode.func not in [earlier.func for earlier in MODES[:n]] else [pytest.mark.slow]
+        yield pytest.param(mode, n, name, id=f"{n}-{mode.func.__name__}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("make", "seed", "mission"), list(each()))

@@ -778,7 +778,7 @@ def test_those_beyond_it_keep_their_promises(territory: Any) -> None:
     check_policy(lambda: Foragers(territory=territory))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"mode": "WLRL", "lookahead": 2}, {"mode": "WL", "territory": "host"}])
 def test_some_keep_their_promises(params: dict[str, Any]) -> None:
     """On a smaller site."""

@@ -261,6 +261,7 @@ SHARES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("decay", SHARES)
 def test_as_many_hosts_are_drawn_as_lambda_says(decay: Any, preset: str) -> None:
@@ -451,6 +452,7 @@ def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_las
     assert "z.test" in hosts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("score", ["best", "joint"])
 def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_first(score: str) -> None:
     """Five hundred hosts were found when any page was as likely as not; by now cakes are better than most, by less."""
@@ -539,6 +541,7 @@ def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
 # Failures and releases
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("score", ["holistic", "posterior x best"])
 def test_failures_and_releases_leave_no_pull_behind(score: str, preset: str) -> None:

@@ -47,7 +47,7 @@ FORMS += [made(None, preset, classifier) for preset, classifier in (("", "bayes"
 FORMS += [made(arm=arm, decay="exponential", places=False, candidates=1) for arm in ("host", "section")]
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("make", FORMS, ids=lambda make: " ".join(map(str, make.keywords.values())))
 def test_promises_are_kept_with_every_score_and_classifier(make: Any) -> None:
     check_policy(make, pages=40)
@@ -64,7 +64,7 @@ def test_promises_are_kept_with_a_static_classifier(model: str, preset: str) -> 
 BUSY = ("w0.d0.test", "w1.d0.test")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [
@@ -112,6 +112,7 @@ def one_by_one(crawl: Crawl, web: ManyHosts, n: int) -> list[int]:
     return order
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [made(), made("thompson x best", PRESET), made("holistic", arm="section")], ids=str)
 def test_pickled_in_mid_crawl_it_chooses_the_same(make: Any) -> None:
     """With 16 in flight, which are still there after."""
@@ -127,6 +128,7 @@ def test_pickled_in_mid_crawl_it_chooses_the_same(make: Any) -> None:
     assert len(orders[0]) > 150
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("arm", ["domain", "section"])
 @pytest.mark.parametrize("score", ["thompson x best", "pooled thompson", "posterior x best"])
@@ -149,6 +151,7 @@ def test_a_choice_of_nothing_changes_nothing(score: str, arm: str, preset: str) 
     assert pickle.dumps(policy) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [made(), made(None, PRESET), made(per_domain=30)], ids=["", PRESET, "capped"])
 def test_where_few_links_may_wait_the_crawl_goes_on(make: Any) -> None:
     """Hosts whose links were all given up are no choice, until there are new ones."""

@@ -171,6 +171,7 @@ def test_a_page_that_failed_has_no_links_and_a_head_is_no_page() -> None:
     assert policy.values([1, 2]).tolist() == pytest.approx([0.1, 0.1])
 
 
+@pytest.mark.slow
 def test_a_page_with_very_many_links_loses_none() -> None:
     """All links wait, and those whose value changed are moved little by little."""
     n, policy = 100_000, Importance()
@@ -184,6 +185,7 @@ def test_a_page_with_very_many_links_loses_none() -> None:
     assert len(crawl.frontier) == n - 201
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "make",
     [

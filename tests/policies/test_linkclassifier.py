@@ -294,6 +294,7 @@ def test_other_links_are_scored_by_whether_they_lead_to_hubs() -> None:
     assert others == {key: pytest.approx(hub[key % 4]) for key in range(100, 104)}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -396,6 +397,7 @@ def test_beats_an_order_that_learns_nothing_where_words_tell() -> None:
     assert learned > 0.25 + shares(Random, lists=False)
 
 
+@pytest.mark.slow
 def test_beats_them_where_lists_tell() -> None:
     """By .2 with its hubs, where no word says anything, and by .1 its own forward mode."""
     learned = shares(partial(OnlineLinkClassifier, mode="bipartite"), lists=True)

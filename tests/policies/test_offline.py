@@ -119,6 +119,7 @@ def test_direct_links_to_targets_come_last() -> None:
     assert (sorted(keys[:2]), sorted(keys[2:])) == ([2, 3], [11, 12])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("places", [(NAV, NAV, NAV, NAV), (NAV, MAIN, MAIN, MAIN)])
 def test_the_choice_among_equals_is_uniform(places: tuple) -> None:
     """Links of a group, and of groups of equal benefit, leave first equally often, with the chance that the pick says."""

@@ -58,7 +58,7 @@ def choices(path: str) -> dict[str, str]:
     """Return a digest of all that each policy asks for on a recorded site, in order."""
     found = {}
     for name, make in MODES.items():
-        harvest = simulate(make(), FilesGoal(types=TARGET_MIMES), path, budget=300, concurrency=4, latency=1.0, seed=3)
+        harvest = simulate(make(), FilesGoal(types=TARGET_MIMES), path, budget=120, concurrency=4, latency=1.0, seed=3)
         found[name] = sha256("\n".join(harvest.asked).encode()).hexdigest()
     return found
 

@@ -77,6 +77,7 @@ class Without(BranchingBandit):
 # What is found, and what it costs
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mix", "in_flight", "most"), [(30, 16, 1.25), (72, 1, 1.25)])
 def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_flight: int, most: float) -> None:
     """98 % of the files for a quarter more work at most, and no more than 5 % more requests; of pages whose scripts
@@ -98,6 +99,7 @@ def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_
     assert learned.area(told.requests) >= 0.85 * told.area(told.requests)
 
 
+@pytest.mark.slow
 def test_a_site_that_hardly_needs_a_browser_costs_little_of_one() -> None:
     """With 5 % of the files behind scripts, at most 0.15 of what it costs to render all pages, and 1.2 times of what it
     costs to know which need it. Measured: 0.11, and 1.10.
@@ -125,6 +127,7 @@ def test_renderings_that_bring_files_come_before_pages_that_do_not() -> None:
 # When the first page is rendered
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("in_flight", [1, 16])
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_rendered_before_the_first_find(seed: int, in_flight: int) -> None:
@@ -164,6 +167,7 @@ def test_pages_that_are_whole_are_not_rendered_while_plain_links_pay() -> None:
 # Where there are no scripts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("in_flight", "unit"), [(1, "requests"), (16, "bytes")])
 def test_without_scripts_nothing_is_chosen_otherwise(in_flight: int, unit: Any) -> None:
     """On a portal, and on a site whose scripts nobody may run: each pick is the same as without the code for it."""
@@ -391,6 +395,7 @@ def test_a_look_at_a_closed_template_is_not_given_up_with_the_others() -> None:
     assert crawl.frontier.waiting[arm] == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("chain", [False, True])
 def test_links_that_change_at_each_rendering_end(chain: bool) -> None:
     """A page with a link for each visitor pays each time, but it leads nowhere: some fifty are rendered, not all."""

@@ -91,11 +91,13 @@ def follow(crawl: Crawl, site: Hubs, clock: Clock, *, until: float, each: float)
     return fetched
 
 
+@pytest.mark.slow
 def test_it_keeps_its_promises() -> None:
     """As a policy for copies; the contract's tests show it for news."""
     check_policy(lambda: Revisits(goal="copies", explore=0.5, shortest=1.0, longest=0.01), pages=20)
 
 
+@pytest.mark.slow
 def test_pages_are_visited_by_the_square_root_of_what_appears_on_them() -> None:
     """Sixteen times as many targets, four times as many visits; all of the budget is used, and nothing is missed."""
     site, clock = Hubs([1.0, 1.0, 16.0, 16.0]), Clock()

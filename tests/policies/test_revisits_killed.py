@@ -169,6 +169,7 @@ def check(tmp_path: Path, places: list[tuple[str, int]], params: dict[str, Any],
         killed.crawl.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("params", "rate", "places"),
     [

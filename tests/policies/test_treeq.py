@@ -507,7 +507,7 @@ def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
     assert policy.tree.counts.sum() == 2, "the seed and the page"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mode", "how"), [*((mode, "killed") for mode in MODES), ("tree", "stopped")])
 def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, how: str) -> None:
     """Stopped or killed after each 37 pages, a crawl on disk asks for the same pages in the same order as in one piece."""
@@ -528,6 +528,7 @@ def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, 
     assert len(set(whole)) == 260
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_the_same_choices_with_several_in_flight(tmp_path: Path, how: str) -> None:
     """Where what is in flight comes back before the stop, and choices of nothing lie between."""
@@ -571,6 +572,7 @@ def test_other_parameters_are_refused_on_resume(tmp_path: Path) -> None:
         crawl_of(web, TreeQ(keywords=["bread"]), job=Job(tmp_path / "job"))
 
 
+@pytest.mark.slow
 def test_16_in_flight_lose_little() -> None:
     """With 16 in flight, at most a tenth of the harvest of one in flight is lost; over three webs."""
     shares = []
@@ -680,6 +682,7 @@ def test_leaves_are_described_in_probabilities() -> None:
     assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability up to 0.33", "probability from 0.36"]
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_choice_is_a_probability() -> None:
     """As many pages were relevant as the probabilities add up to; to say them changes no choice."""
     web = Web(hosts=40)

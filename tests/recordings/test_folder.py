@@ -167,6 +167,7 @@ def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     assert done.missing == 1
 
 
+@pytest.mark.slow
 def test_a_made_up_portal_is_recorded(tmp_path: Path) -> None:
     """What answers without a network is recorded; a site that never ends, up to a limit and unfinished."""
     portal = StatisticsPortal(pages=200)
@@ -179,6 +180,7 @@ def test_a_made_up_portal_is_recorded(tmp_path: Path) -> None:
     assert site.meta["source"] == "StatisticsPortal(pages=200, seed=0)"
 
 
+@pytest.mark.slow
 def test_a_site_with_a_profile_is_recorded_whole(tmp_path: Path) -> None:
     """Nothing is missing from a recording of a site that ends."""
     site = ProfileSite(PROFILES["justice"], scale=0.02)

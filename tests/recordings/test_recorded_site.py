@@ -97,6 +97,7 @@ def test_a_truncated_file(share: float, path: Path) -> None:
         go_on(path)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     "change",
     [

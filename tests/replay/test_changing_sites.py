@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from handmade import BUSY, HOST, moved, page
 
 from scrapy_focus import Budget, FilesGoal
@@ -108,6 +109,7 @@ def test_failures_and_redirects_change_too(tmp_path: Path) -> None:
     assert told == {"/busy": [503, 200], "/old": [200, 200]}
 
 
+@pytest.mark.slow
 def test_the_synthetic_news_site_can_be_recorded(tmp_path: Path) -> None:
     """A simulated crawl finds each of its articles when it is there, as a crawl of the served site would."""
     news = NewsSite(Manner(sections=3, topics=6, archive=60), seed=1, days=1.0)
@@ -134,6 +136,7 @@ def test_the_synthetic_news_site_can_be_recorded(tmp_path: Path) -> None:
     assert not changed & {"/about", "/contact", "/archive/"}
 
 
+@pytest.mark.slow
 def test_a_web_of_news_hosts_can_be_recorded(tmp_path: Path) -> None:
     """From their front pages: a simulated crawl finds what is born on each of them, when it is there."""
     manners = [

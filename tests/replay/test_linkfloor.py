@@ -254,6 +254,7 @@ def test_it_is_between_omniscient_and_breadth_first(profile: RecordedSite) -> No
     assert crawls[1].asked == crawls[3].asked
 
 
+@pytest.mark.slow
 def test_a_resumed_crawl_chooses_as_if_nothing_had_happened(profile: RecordedSite) -> None:
     """The plan follows from what was seen: it is not stored, and made again."""
     whole, resumed = (simulate(policy, FilesGoal(), profile, ignored=()) for policy in (LinkFloor(), Forgetful()))

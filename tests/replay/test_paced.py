@@ -47,6 +47,7 @@ def test_the_rate_decides_when_not_what(tmp_path: Path) -> None:
     assert with_it.seconds[-1] > 3600 * (len(with_it.pages) - 3)
 
 
+@pytest.mark.slow
 def test_pages_that_are_due_wait_for_their_turn(tmp_path: Path) -> None:
     """A rate below what the policy wants is kept; a budget of seconds ends the crawl, and the rate alone would not."""
     site = star(tmp_path, 4)

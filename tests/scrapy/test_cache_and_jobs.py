@@ -48,6 +48,7 @@ def test_cookies_are_kept(site: MockSite, addon: bool) -> None:
     assert [seen.headers.get("cookie") for seen in site.log] == [None, *["visited=yes"] * 3]
 
 
+@pytest.mark.few(2)
 @pytest.mark.both
 @pytest.mark.reactor
 @ADDON
@@ -192,6 +193,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.few(1)
 @ADDON
 @pytest.mark.parametrize(
     ("settings", "said"),

@@ -97,7 +97,7 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     said, logged = run(
         project, "one.sqlite", "--policy", "long=mine.policies.Short:sign=-1", "--policy", "BFS", "--policy", "DFS",
         "--seeds", "2", "--jobs", "2", "--metric", "area", "--metric", "found", "--baseline", "dfs",
-        "--goal", "mine.policies.pages", "--budget", "200", "--out", str(out), "--ignore-nothing",
+        "--goal", "mine.policies.pages", "--budget", "60", "--out", str(out), "--ignore-nothing",
     )  # fmt: skip
     assert len(re.findall(r"^\d/6 one, \S+, seed \d: area ", logged, re.MULTILINE)) == 6
     assert "6/6" in logged
@@ -106,7 +106,7 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     assert "against" in said
     assert f"The page to read: {out / 'index.html'}" in said
     data = json.loads((out / "summary.json").read_text())
-    assert (data["baseline"], data["metric"], data["budget"], data["ignored"]) == ("DFS", "area", 200, [])
+    assert (data["baseline"], data["metric"], data["budget"], data["ignored"]) == ("DFS", "area", 60, [])
     assert data["policies"][0] == {
         "label": "long", "path": "mine.policies.Short", "params": {"sign": -1}, "informed": False
     }  # fmt: skip
@@ -142,6 +142,7 @@ def test_structured_data_is_looked_for_in_the_text_of_pages(
     assert "record the site again with --bodies" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> None:
     """Both measures stand side by side, with the best order and one by chance; the same command gives the same."""
     out, again = tmp_path / "out", tmp_path / "again"
@@ -179,7 +180,7 @@ def strip(folder: Path) -> list[str]:
 
 def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
     """Without options SB-CLASSIFIER is compared with breadth-first, random and OMNISCIENT, in a folder here."""
-    process = start(project, "one.sqlite", "--seeds", "1", "--no-plots")
+    process = start(project, "one.sqlite", "--seeds", "1", "--no-plots", "--budget", "60")
     said, logged = process.communicate(timeout=HANG)
     assert process.returncode == 0, logged
     for name in ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT *"):
@@ -199,6 +200,7 @@ def test_a_run_that_fails_is_shown_and_changes_the_status(project: Path, tmp_pat
     assert "RuntimeError: no idea" in (tmp_path / "out" / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
     """Ctrl-C ends all processes at once, and what is done is shown and written; the status is 130."""
     words = ["--policy", "BFS", "--policy", "mine.policies.Endless", "--seeds", "1", "--jobs", "2", "--no-plots"]
@@ -217,7 +219,7 @@ def test_a_terminal_shows_a_bar(project: Path, tmp_path: Path) -> None:
     """On a terminal progress is a bar with the number of runs and the time that is left."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "scrapy", "focus-compare", "one.sqlite", "--policy", "BFS", "--policy", "RANDOM",
-               "--seeds", "3", "--jobs", "1", "--no-plots", "--out", str(tmp_path / "out")]  # fmt: skip
+               "--seeds", "3", "--jobs", "1", "--budget", "60", "--no-plots", "--out", str(tmp_path / "out")]  # fmt: skip
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "150"}
     process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=theirs, env=environment)
     os.close(theirs)

@@ -369,6 +369,7 @@ def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServe
         assert len({*paths} & {f"/page/{i}" for i in range(46)}) == 46
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("has_job", [False, True])
 def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path: Path, has_job: bool) -> None:
     """They are asked for in the next crawl though no page has them any more; and in the one after that, if they wait."""
@@ -423,7 +424,7 @@ def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
     assert len(states(killed.out, 1) | states(killed.out, 2)) == 40
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", ["refused", "unknown name", "404", "robots.txt"])
 def test_a_crawl_that_failed_does_not_count(
     shelf: Shelf, server: SiteServer, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
@@ -489,6 +490,7 @@ def test_a_first_crawl_that_failed(shelf: Shelf, server: SiteServer, tmp_path: P
     assert set(states(tmp_path, 1).values()) == {"new"}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "text"),
     [

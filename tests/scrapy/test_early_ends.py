@@ -63,10 +63,16 @@ def ended(spider: type[Spider], settings: dict[str, Any], *, addon: bool = False
 
 
 SCHEDULERS = pytest.mark.parametrize(
-    ("settings", "addon"), [({"SCHEDULER": STOCK}, False), ({}, False), ({}, True)], ids=["stock", "scheduler", "addon"]
+    ("settings", "addon"),
+    [
+        pytest.param({"SCHEDULER": STOCK}, False, marks=pytest.mark.slow, id="stock"),
+        pytest.param({}, False, marks=pytest.mark.slow, id="scheduler"),
+        pytest.param({}, True, id="addon"),
+    ],
 )
 
 
+@pytest.mark.few(4)
 @SCHEDULERS
 @pytest.mark.parametrize("concurrent", [1, 4])
 @pytest.mark.parametrize(
@@ -88,6 +94,7 @@ def test_a_count_ends_a_crawl(
     assert result.errors == {}
 
 
+@pytest.mark.few(2)
 @SCHEDULERS
 @pytest.mark.parametrize(
     ("spider", "limit"),

@@ -35,6 +35,7 @@ MIXED = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.both
 @ADDON
 @CONCURRENT
@@ -159,6 +160,7 @@ def test_seconds_stop_a_crawl_that_waits(site: MockSite) -> None:
     assert len(site.log) <= 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("spider", "given"),
     [

@@ -129,6 +129,7 @@ def test_each_hook_is_called_in_order(site: MockSite) -> None:
     assert f"{len(feature.calls)} calls" in progress(result.scheduler.focus_host)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("hook", ["refuse", "refuse_new", "hand_out", "outcome", "read_page", "settled", "close"])
 def test_a_feature_that_fails_costs_nothing(site: MockSite, hook: str) -> None:
     """Its errors are counted under its name (``error/feature/noting``), and the crawl is as without it."""

@@ -466,6 +466,7 @@ def test_the_next_crawl_is_not_a_pipe(tmp_path: Path) -> None:
     assert "--again begins the next crawl with a folder" in logged
 
 
+@pytest.mark.slow
 def test_a_limit_is_no_reason_to_forget_known_files(deep: MockSite, tmp_path: Path) -> None:
     """The crawl after a whole one asks for them before it ends for what a new one would cost."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0", "--cost-limit"]

@@ -278,6 +278,7 @@ class Forgets(TakesTwo):
         return None if self.asked % 3 == 0 else pick
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", [TakesTwo, Forgets])
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_a_policy_that_keeps_what_it_took(site: MockSite, policy: type[BreadthFirst], at_once: int) -> None:

@@ -32,7 +32,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Callable[[type[Spider]], 
     return run
 
 
-@pytest.mark.both
+@pytest.mark.few(12)
 @pytest.mark.filterwarnings("ignore:FormRequest.from_response")
 @ADDON
 @pytest.mark.parametrize("spider", HABITS, ids=[each.name for each in HABITS])
@@ -51,6 +51,7 @@ def test_items_are_those_of_the_stock_scheduler(
     assert len(theirs.items) >= 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("spider", [Details, Rules, Everywhere], ids=lambda spider: spider.name)
@@ -69,6 +70,7 @@ def test_a_second_run_from_the_cache(
     assert second.errors == Counter()
 
 
+@pytest.mark.few(2)
 @ADDON
 @pytest.mark.parametrize("spider", [Details, Categories, Rules, ScrollByPost], ids=lambda spider: spider.name)
 def test_two_runs_with_one_job(
@@ -96,7 +98,12 @@ class Waited(Shopper):
 
 
 @pytest.mark.parametrize(
-    ("settings", "addon"), [({"SCHEDULER": STOCK}, False), ({}, False), ({}, True)], ids=["stock", "scheduler", "addon"]
+    ("settings", "addon"),
+    [
+        pytest.param({"SCHEDULER": STOCK}, False, marks=pytest.mark.slow, id="stock"),
+        pytest.param({}, False, marks=pytest.mark.slow, id="scheduler"),
+        pytest.param({}, True, id="addon"),
+    ],
 )
 @pytest.mark.parametrize(
     "slow",

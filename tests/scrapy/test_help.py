@@ -17,6 +17,7 @@ COMMANDS = {each.name: each for each in entry_points(group="scrapy.commands") if
 HEADINGS = {"Usage", "Options", "Global Options", "Sources Other Than The Site Itself, One Of"}
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_only_headings_are_underlined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of text is taken for a heading, whatever it ends with; no word is lost at any width."""

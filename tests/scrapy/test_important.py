@@ -304,6 +304,7 @@ def test_urls_go_to_a_pipe(web: MockSite, tmp_path: Path, capfd: pytest.CaptureF
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("self_links", "n"), [(10_000, 100), (0, 12_000), pytest.param(0, 100_000, marks=pytest.mark.slow)]
 )

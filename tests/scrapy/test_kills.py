@@ -338,7 +338,7 @@ def summary(all_done: list[Done]) -> str:
             marks=pytest.mark.slow,
         ),
         pytest.param(TREE, ["in_a_checkpoint", "after_requests"], marks=pytest.mark.slow),
-        (BREADTH_FIRST, ["at_its_start", "near_its_end"]),
+        pytest.param(BREADTH_FIRST, ["at_its_start", "near_its_end"], marks=pytest.mark.slow),
     ],
     ids=["bandit", "tagpath", "kill_safe_fetch", "tree", "breadth_first"],
 )

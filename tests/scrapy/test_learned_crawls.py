@@ -42,6 +42,7 @@ def visit(portal: SiteServer, out: Path, budget: int, **settings: Any) -> Crawle
     return result
 
 
+@pytest.mark.slow
 def test_what_one_crawl_learned_helps_the_next(portal: SiteServer, tmp_path: Path) -> None:
     """With FOCUS_LEARNED_TO and then FOCUS_LEARNED_FROM, the second crawl finds more with 80 requests than without."""
     learned = tmp_path / "learned.npz"

@@ -172,6 +172,7 @@ def herbs(tmp_path_factory: pytest.TempPathFactory) -> Herbs:
     return Herbs(web, folder)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["positives", "keywords", "positives and keywords"])
 def test_positives_or_keywords_alone_are_enough(herbs: Herbs, tmp_path: Path, kind: str) -> None:
     """Pages on the topic and no others, keywords and no pages, or both begin a crawl; a model with pages learns from it.

@@ -107,6 +107,7 @@ def test_bombs_are_skipped_and_said(site: MockSite, tmp_path: Path) -> None:
     assert "ERROR" not in run.log
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("announced", [True, False])
 def test_files_above_the_limit_are_skipped_and_said(site: MockSite, tmp_path: Path, announced: bool) -> None:
     """Whether a server tells the size or not; a second crawl with the folder says it again, and lists it once."""

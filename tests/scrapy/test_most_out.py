@@ -116,6 +116,7 @@ def test_few_are_out_as_long_as_little_is_known(site: MockSite) -> None:
     assert max(full, default=0) > 200
 
 
+@pytest.mark.slow
 def test_the_bound_can_be_another_or_none(site: MockSite) -> None:
     """A number holds for policies that learn nothing, too; 0 switches it off."""
     seeds = [site.url("/page/0/60")]
@@ -264,6 +265,7 @@ def test_redirects_and_retries_are_one_pick(site: MockSite) -> None:
     assert max(out for out, _ in result.policy.choices) == 8 - 1
 
 
+@pytest.mark.slow
 def test_a_resumed_crawl_goes_on_with_as_many(site: MockSite, tmp_path: Path) -> None:
     """What an earlier run learned counts, from its first choice on."""
     settings = {**MANY, "FOCUS_POLICY": Counting, "JOBDIR": str(tmp_path)}

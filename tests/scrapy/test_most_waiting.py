@@ -33,6 +33,7 @@ def web() -> Iterator[MockSite]:
         yield site
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", [BreadthFirst, None], ids=["ranked", "drawn"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_nothing_is_fetched_twice(
@@ -108,6 +109,7 @@ class Kept(Follower):
             yield result if isinstance(result, dict) else result.replace(callback=partial(self.parse))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spider", [Follower, Kept])
 @pytest.mark.parametrize("addon", [False, True])
 def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:

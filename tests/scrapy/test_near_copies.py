@@ -50,6 +50,7 @@ def bare(path: str) -> str:
     return path.partition("?")[0].partition(";")[0]
 
 
+@pytest.mark.few(3)
 @POLICIES
 @pytest.mark.parametrize(
     ("kind", "most"),
@@ -88,6 +89,7 @@ def test_without_the_setting_all_are_followed() -> None:
     assert ignored(result) == []
 
 
+@pytest.mark.few(1)
 @POLICIES
 def test_a_wrong_belief_ends_and_what_was_dropped_for_it_is_followed(policy: str | None) -> None:
     """Twenty pages that look alike teach that an id does not matter; all of the other eighty are found nevertheless."""
@@ -158,6 +160,7 @@ def test_what_is_asked_for_outright_is_sent(addon: bool) -> None:
     assert near(result)["dropped"] == 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "file lost"])
 def test_a_crawl_that_resumes_knows_its_pages_under_new_sessions(tmp_path: Path, is_kept: bool) -> None:
     """What was fetched before is not fetched again for its new URL; without the file it is learned anew."""
@@ -191,6 +194,7 @@ def test_hosts_are_apart() -> None:
         assert len(other.paths) == 3
 
 
+@pytest.mark.slow
 def test_the_spiders_choose_the_same_on_a_site_without_copies(tmp_path: Path) -> None:
     """URL by URL, on a portal with lists in pages; the spider turns it on by itself."""
     asked = []
@@ -215,6 +219,7 @@ def test_the_spiders_choose_the_same_on_a_site_without_copies(tmp_path: Path) ->
     assert asked[0] == asked[1]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_learned_anew(tmp_path: Path) -> None:
     """A warning says so, and the crawl is as it would be."""
     (tmp_path / "focus" / PARAMETERS).mkdir(parents=True)  # where the file should be

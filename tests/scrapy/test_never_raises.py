@@ -99,6 +99,7 @@ def crawl_tree(site: MockSite, settings: dict[str, Any], *, addon: bool = False)
     return result
 
 
+@pytest.mark.few(4)
 @pytest.mark.reactor
 @OFTEN
 @pytest.mark.parametrize("method", ["place", "select", "learn", "explain"])
@@ -115,6 +116,7 @@ def test_a_policy_that_raises(site: MockSite, method: str, chance: float, tmp_pa
     assert result.logged(f"{method} of Flaky failed: as asked")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("answer", ["too few", "negative arm", "half an arm", "rank is nan", "nothing", "no pick"])
 def test_a_policy_that_answers_nonsense(site: MockSite, answer: str) -> None:
     """An answer that breaks the contract counts as an error of that method, and all pages are fetched."""
@@ -137,6 +139,7 @@ def test_a_policy_that_cannot_undo(site: MockSite) -> None:
     assert result.reason == "focus_budget_requests"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("answer", ["raise", "much", float("nan"), float("inf"), [1]], ids=str)
 def test_a_goal_that_cannot_tell(site: MockSite, answer: Any) -> None:
     """A goal that raises, or answers with no finite number, is counted; the reward is 0 and the crawl goes on."""
@@ -158,6 +161,7 @@ def failing(method: Callable[..., Any], times: int) -> Callable[..., Any]:
     return instead
 
 
+@pytest.mark.few(5)
 @pytest.mark.both
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -224,6 +228,7 @@ class Babbling(BreadthFirst):
         return self.answer
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "answer",
     ["best", float("nan"), [("a", float("nan"), 1)], (1, 2), [None], 10**400, object()],

@@ -332,6 +332,7 @@ class RuledNew(Ruled):
     extractor = NewLinks
 
 
+@pytest.mark.few(4)
 @pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True])
 @pytest.mark.parametrize("spiders", [(Extracting, ExtractingNew), (Ruled, RuledNew)])
@@ -365,6 +366,7 @@ def test_a_crawl_is_the_same(site: MockSite, policy: Any, spiders: Any, addon: b
     assert ours.stats["focus/link/known"] > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -143,6 +143,7 @@ def comparable(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [each for each in asked if not each[1].startswith(("/robots.txt", "/reset"))]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("budget", [None, 12, 37, 61])
 @pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath, BranchingBandit])
 def test_live_and_simulated_picks_end_alike(
@@ -160,6 +161,7 @@ def test_live_and_simulated_picks_end_alike(
     assert comparable(list(zip(methods, paths, strict=True))) == comparable(asked)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["live.jsonl", "live.jsonl.gz"])
 @pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath, BranchingBandit])
 def test_the_log_of_a_live_crawl_is_replayed(
@@ -176,6 +178,7 @@ def test_the_log_of_a_live_crawl_is_replayed(
     assert answer.coverage == 1
 
 
+@pytest.mark.slow
 def test_the_log_of_a_crawl_with_many_in_flight_is_replayed(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path
 ) -> None:

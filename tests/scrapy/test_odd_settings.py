@@ -125,6 +125,7 @@ PARAMETERS = [
 ]
 
 
+@pytest.mark.few(40)
 @pytest.mark.parametrize(("policy", "name"), PARAMETERS)
 def test_any_value_of_a_parameter(policy: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that can be made opens; else an error of at most 500 characters names the policy and the parameter."""

@@ -105,6 +105,7 @@ def live(
     return [(each.method, each.path) for each in server.log if each.path != "/robots.txt"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "params"),
     [
@@ -134,6 +135,7 @@ def test_live_and_simulated_crawls_are_the_same(
     check_same(recorded, tmp_path, policy, params)
 
 
+@pytest.mark.slow
 def test_one_concurrent_request_will_do(recorded: tuple[SiteServer, RecordedSite], tmp_path: Path) -> None:
     """For a policy that learns: the page before is learned when the next one is chosen."""
     check_same(recorded, tmp_path, BranchingBandit, {}, FOCUS_MAX_INFLIGHT=0, CONCURRENT_REQUESTS=1)
@@ -214,7 +216,7 @@ def test_visits_are_the_same_live_and_simulated(
     assert [crawled.stats[f"focus/{name}"] for name in names] == [harvest.counts[name] for name in names]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [BreadthFirst, BranchingBandit])
 def test_with_few_waiting_links_both_are_the_same(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, policy: type[Policy]

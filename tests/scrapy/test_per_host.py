@@ -60,6 +60,7 @@ class Follower(scrapy.Spider):
         yield from response.follow_all(css="a")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_policy_with_a_limit_counts_by_host(land: Handmade, policy: str) -> None:
     """Two pages of each ministry, and of all ministries together where it counts by domain."""
@@ -80,6 +81,7 @@ def test_structured_spider_counts_by_host(land: Handmade, tmp_path: Path) -> Non
     assert "Pages of a host" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("arguments", "params"),
     [({"per_domain": "3"}, {"FOCUS_POLICY_PARAMS": {"per_host": True}}), ({"per_host": "3"}, {})],

@@ -79,6 +79,7 @@ def keeps(asked: list[float], least: float) -> bool:
     return median(gaps) > 0.9 * least and sum(gaps) > 0.9 * least * len(gaps)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_download_delay(scheduler: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """So many seconds pass between two requests to a host, and other hosts are asked meanwhile."""
@@ -89,6 +90,7 @@ def test_download_delay(scheduler: dict[str, Any], monkeypatch: pytest.MonkeyPat
     assert sum(one != other for one, other in pairwise(order)) > len(order) / 2
 
 
+@pytest.mark.slow
 def test_one_at_a_time_also_when_pages_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one request may be in flight to a host, the next one comes after the answer."""
     settings = {"SCHEDULER": "scrapy_focus.FreshScheduler", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
@@ -97,6 +99,7 @@ def test_one_at_a_time_also_when_pages_come_again(monkeypatch: pytest.MonkeyPatc
     assert crawled.stats["focus/visit/changed"] > 0  # at least 40, however many hours pass between two requests
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_crawl_delay(scheduler: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The host that asks for it in robots.txt has its delay, and it alone."""

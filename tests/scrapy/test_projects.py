@@ -228,7 +228,7 @@ def told(result: Crawled) -> Counter[str]:
     return Counter(str(item) for item in result.items)
 
 
-@pytest.mark.both
+@pytest.mark.few(6)
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("spider", [Plain, Rules, Sitemap, Forms, Again, Twice, Unfiltered, Errbacks, Closures, Items])
@@ -260,6 +260,7 @@ class Seeds(_OnSite, Spider):
         pass
 
 
+@pytest.mark.slow
 @ADDON
 def test_thousands_of_seeds(addon: bool) -> None:
     """All seeds of a flood are taken, and wait as small records."""
@@ -326,6 +327,7 @@ def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_pa
     assert site.paths == given
 
 
+@pytest.mark.few(1)
 @ADDON
 @pytest.mark.parametrize("url", ["scrapy.Request('{}')", "'{}'", "'{}', redirect=False"])
 def test_the_shell_fetches(addon: bool, url: str, site: MockSite) -> None:

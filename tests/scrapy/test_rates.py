@@ -56,6 +56,7 @@ def test_a_day_in_the_log_of_the_server(site: MockSite) -> None:
     assert {round(b - a) for a, b in pairwise(times(site)[1:])} <= {288, 576}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize("rate", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_day_with_five_kills(rate: int, tmp_path: Path) -> None:

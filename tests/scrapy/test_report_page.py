@@ -157,6 +157,7 @@ def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path
     assert notes.state["waiting"] == 0
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_is_the_same_page(server: SiteServer, tmp_path: Path) -> None:
     """A crawl that was killed has the page and the table of one that was not, but for times and runs."""
     assert run(server, tmp_path / "whole") == 0
@@ -194,6 +195,7 @@ def wait_for(process: subprocess.Popen[bytes], what: Callable[[], bool]) -> None
         time.sleep(0.01)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("there", "said"),
     [(".focus/log", "No more notes of this crawl are written"), ("index.html/x", "The page of what was found cannot be written")],

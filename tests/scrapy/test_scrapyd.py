@@ -80,6 +80,7 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_spider_runs_under_scrapyd(tmp_path: Path, settings: str, runner: str) -> None:

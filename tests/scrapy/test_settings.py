@@ -84,6 +84,7 @@ def test_components_can_be_moved_or_turned_off(name: str, component: type, order
         ] == [order]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "component"), COMPONENTS)
 def test_crawls_go_on_without_a_component(site: MockSite, name: str, component: type) -> None:
     """With any one component turned off, the whole site is crawled."""

@@ -65,6 +65,7 @@ def test_a_disk_that_fills_up_in_mid_crawl(tmp_path: Path) -> None:
     assert crawl(tmp_path, ["full_disk", "full_disk"]).done.full >= 1
 
 
+@pytest.mark.slow
 def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
     """Over runs whose clocks are years apart, and jump in mid-run, nothing is lost, doubled or said to be wrong."""
     done = crawl(tmp_path, ["after_requests", "wrong_clock", "wrong_clock", "after_requests", "wrong_clock"]).done

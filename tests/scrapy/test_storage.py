@@ -102,6 +102,7 @@ def small_disk(tmp_path: Path):
     run_other(["umount", str(folder)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kilobytes", "addon"), [(40, True), (150, False), (400, True)])
 def test_files_that_cannot_grow(site: MockSite, tmp_path: Path, kilobytes: int, addon: bool) -> None:
     """The crawl stops with ``focus_storage``; with room again it goes on, and fetches again what was in flight."""

@@ -316,7 +316,11 @@ class Job:
 
 
 @pytest.mark.parametrize(
-    ("how", "after"), [(signal.SIGKILL, (10, 50)), (signal.SIGTERM, (50,))], ids=["killed", "stopped"]
+    ("how", "after"),
+    [
+        pytest.param(signal.SIGKILL, (10, 50), id="killed"),
+        pytest.param(signal.SIGTERM, (50,), marks=pytest.mark.slow, id="stopped"),
+    ],
 )
 def test_a_job_loses_no_page(tmp_path: Path, how: int, after: tuple[int, ...]) -> None:
     """However often a job is stopped or killed, in the end each page is listed once, with its whole path."""
