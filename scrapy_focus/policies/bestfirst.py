@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, parameter
+from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, error_about
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
@@ -87,7 +87,7 @@ class BestFirst(Policy):
             per_host=(per_host, FLAG),
         )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
-        with parameter(self, "relevance", relevance):
+        with error_about(self, "relevance", relevance):
             self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least

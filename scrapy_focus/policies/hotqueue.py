@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
+from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, error_about
 from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.core.reason import Part, Reason
 from scrapy_focus.learn.matching import Keywords
@@ -133,7 +133,7 @@ class HotQueue(Importance):
                 f"{_FAR - 1}, and a number from 0"
             )
         self.words = None if words is None else checked(words)
-        with parameter(self, "relevance", relevance):
+        with error_about(self, "relevance", relevance):
             self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.base = base
         self.max_distance = max_distance

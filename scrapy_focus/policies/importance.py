@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds, parameter
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds, error_about
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -152,7 +152,7 @@ class Importance(Policy):
         self.outside = outside
         self.url_suffixes = tuple(url_suffixes)
         self.url_words = tuple(url_words)
-        with parameter(self, self._named, by):
+        with error_about(self, self._named, by):
             weights = weights_of(by)
         self._graph = LinkGraph()
         self._keys = array("q")  # of the pages, by number

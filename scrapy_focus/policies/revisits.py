@@ -17,7 +17,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.giving_up import give_up
-from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Left, Policy, WatchedPage
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement
@@ -120,7 +120,7 @@ class Revisits(Policy):
         discovery: Mapping[str, Any] | None = None,
     ) -> None:
         check_kinds(
-            self, goal=(goal, one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
+            self, goal=(goal, kind_one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
             longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER),
             explore=(explore, NUMBER), discovery=(discovery, DICT.or_none()),
         )  # fmt: skip
@@ -137,7 +137,7 @@ class Revisits(Policy):
                 f"explore={explore}): per_day and shortest are above 0, longest (in days) is no less than shortest "
                 "(in seconds), fade is at least 0, explore is in [0, 1]"
             )
-        with parameter(self, "discovery", discovery):
+        with error_about(self, "discovery", discovery):
             _discovery(discovery)
 
     def keeps(self, mission: Mission) -> Keeps:

@@ -17,7 +17,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.mission import Unit
-from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
 from scrapy_focus.core.reason import Reason, depth_of
 from scrapy_focus.core.types import Placement
@@ -174,7 +174,7 @@ class BranchingBandit(Policy):
     ) -> None:
         check_kinds(
             self, targets=(targets, TEXTS.or_none()), words=(words, TEXTS.or_none()),
-            unit=(unit, one_of(get_args(Unit)).or_none()), learned=(learned, TEXT), theta=(theta, NUMBER),
+            unit=(unit, kind_one_of(get_args(Unit)).or_none()), learned=(learned, TEXT), theta=(theta, NUMBER),
             window=(window, NUMBER), horizon=(horizon, WHOLE), noise=(noise, NUMBER), explore=(explore, NUMBER),
             candidates=(candidates, WHOLE),
         )  # fmt: skip
@@ -195,7 +195,7 @@ class BranchingBandit(Policy):
             )
         BranchingArms(window=window, horizon=horizon, noise=noise)  # which says what is wrong with them
         if learned:
-            with parameter(self, "learned", learned):
+            with error_about(self, "learned", learned):
                 read_learned(learned)  # or that it cannot be read would be known only when the crawl begins
 
     def keeps(self, mission: Mission) -> Keeps:

@@ -19,7 +19,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
-from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Policy, PolicyTable
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -163,10 +163,11 @@ class Foragers(Policy):
         preset: str = "",
     ) -> None:
         check_kinds(
-            self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
-            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER),
+            self, mode=(mode, kind_one_of(get_args(Mode)).or_none()), order=(order, kind_one_of(get_args(Order))),
+            territory=(territory, kind_one_of(get_args(Territory))), shortest=(shortest, NUMBER),
             roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
-            rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))), lookahead=(lookahead, _LOOKAHEAD),
+            rules=(rules, DICT.or_none()), preset=(preset, kind_one_of(("", PUBLISHED))),
+            lookahead=(lookahead, _LOOKAHEAD),
         )  # fmt: skip
         if mode in (None, "learned") and not preset and (lookahead, order) != ("none", "value"):
             raise ConfigError(
@@ -198,7 +199,7 @@ class Foragers(Policy):
         self.most = most
         self.rules = rules
         self.preset = preset
-        with parameter(self, "rules", rules):
+        with error_about(self, "rules", rules):
             self._rules = Rules.of(rules)
 
     def __getstate__(self) -> dict[str, Any]:

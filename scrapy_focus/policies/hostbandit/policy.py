@@ -17,7 +17,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -159,11 +159,11 @@ class HostBandit(Policy):
         preset: str = "",
     ) -> None:
         check_kinds(
-            self, score=(score, one_of(SCORES).or_none()), arm=(arm, one_of(ARMS)), explore=(explore, NUMBER),
-            decay=(decay, one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
-            classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
+            self, score=(score, kind_one_of(SCORES).or_none()), arm=(arm, kind_one_of(ARMS)), explore=(explore, NUMBER),
+            decay=(decay, kind_one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
+            classifier=(classifier, kind_one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
             candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
-            preset=(preset, one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
+            preset=(preset, kind_one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
             per_host=(per_host, FLAG),
         )  # fmt: skip
         who = type(self).__qualname__
@@ -201,7 +201,7 @@ class HostBandit(Policy):
         self.preset = preset
         self._static: Topic | None = None
         if model:
-            with parameter(self, "model", model):
+            with error_about(self, "model", model):
                 self._static = load_relevance(model)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -158,8 +158,8 @@ class OnlineLinkClassifier(Policy):
         per_host: bool = False,
     ) -> None:
         check_kinds(
-            self, mode=(mode, one_of(("forward", "bipartite"))), learning_limit=(learning_limit, WHOLE),
-            begin=(begin, one_of(("parent", "topic"))), hard_focus=(hard_focus, FLAG),
+            self, mode=(mode, kind_one_of(("forward", "bipartite"))), learning_limit=(learning_limit, WHOLE),
+            begin=(begin, kind_one_of(("parent", "topic"))), hard_focus=(hard_focus, FLAG),
             most_samples=(most_samples, WHOLE), most_scored=(most_scored, WHOLE), hub_links=(hub_links, WHOLE),
             keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
             per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
@@ -177,7 +177,7 @@ class OnlineLinkClassifier(Policy):
         self.most_scored = most_scored
         self.hub_links = hub_links
         self.keywords = None if keywords is None else checked(keywords)
-        with parameter(self, "relevance", relevance):
+        with error_about(self, "relevance", relevance):
             self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least

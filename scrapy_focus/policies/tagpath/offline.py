@@ -6,35 +6,36 @@ worth a try. It pays for that with a long blind beginning, and with groups that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import NUMBER, TEXT, WHOLE, check_kinds
-from scrapy_focus.core.printable import brief, counted, printable
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable, parameter
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.arms import ArmStats
-from scrapy_focus.learn.clusters import Clusters, Index
-from scrapy_focus.learn.text import GramProjector
+from scrapy_focus.policies.tagpath.groups import GroupsTagPaths
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.policies.tagpath.policy import SHOWN
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
 QUEUE = 0  # links that were found in the learning phase: first in, first out
 FIRST = 1  # the arm of group k is FIRST + k
 
 
-class TagPathOffline(Informed):
+@configurable
+class TagPathOffline(GroupsTagPaths, Informed):
     """The TP-OFF baseline of the SB-CLASSIFIER paper: learn what groups of tag paths are worth, then stick to it.
 
     Links are grouped by their tag paths as in :class:`~scrapy_focus.policies.tagpath.TagPath`. The crawl is
@@ -42,17 +43,6 @@ class TagPathOffline(Informed):
     that was reached by a link of the group, as a mean over all its pulls. Links that led to no page count as 0. Then
     links leave by the benefit of their group, which does not change any more, uniformly among equals. Groups that turn
     up later have benefit 0.
-
-    Parameters
-    ----------
-    warmup
-        Requests of the learning phase.
-    benefit
-        How targets are counted. ``"credit"``: the page on which a target was found earns its reward when it has arrived
-        during the learning phase. ``"truth"``: the kind of every link of a page is looked up, which needs
-        :meth:`~scrapy_focus.policies.tagpath.oracles.Informed.inform`.
-    theta, n, m, w, index, max_clusters
-        See :class:`~scrapy_focus.policies.tagpath.TagPath`.
 
     Notes
     -----
@@ -101,46 +91,20 @@ class TagPathOffline(Informed):
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TP-OFF": {"benefit": "truth"}}
 
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        warmup: int = 3000,
-        benefit: Literal["truth", "credit"] = "credit",
-        theta: float = 0.75,
-        n: int = 2,
-        m: int = 12,
-        w: int = 15,
-        index: Index = "numpy",
-        max_clusters: int = 4096,
-    ) -> None:
-        check_kinds(
-            self, warmup=(warmup, WHOLE), benefit=(benefit, TEXT), theta=(theta, NUMBER), n=(n, WHOLE), m=(m, WHOLE),
-            w=(w, WHOLE), index=(index, TEXT), max_clusters=(max_clusters, WHOLE),
-        )  # fmt: skip
-        if benefit not in ("truth", "credit") or index not in ("numpy", "hnswlib"):
-            raise ConfigError(
-                f"TagPathOffline(benefit={brief(benefit)}, index={brief(index)}): benefit is 'truth' or 'credit', "
-                "index is 'numpy' or 'hnswlib'"
-            )
-        if not (warmup >= 0 and 0 < theta <= 1 and n >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
-            raise ConfigError(
-                f"TagPathOffline(warmup={warmup}, theta={theta}, n={n}, max_clusters={max_clusters}, m={m}, w={w}): "
-                "warmup is at least 0, theta is in (0, 1], n and max_clusters are at least 1, and 1 <= m <= w <= 30"
-            )
-        self.warmup = warmup
-        self.benefit = benefit
-        self.theta = theta
-        self.n = n
-        self.m = m
-        self.w = w
-        self.index = index
-        self.max_clusters = max_clusters
+    warmup: int = parameter("Requests of the learning phase.", default=3000, at_least=0)
+    benefit: Literal["truth", "credit"] = parameter(
+        'How targets are counted. ``"credit"``: the page on which a target was found earns its reward when it has '
+        'arrived during the learning phase. ``"truth"``: the kind of every link of a page is looked up, which needs '
+        ":meth:`~scrapy_focus.policies.tagpath.oracles.Informed.inform`.",
+        default="credit",
+    )
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         self.steps = 0
         self.stats = ArmStats()  # of the learning phase
-        self.projector = GramProjector(n=n, m=m, w=w)
-        self.clusters = Clusters(dim=1 << m, threshold=theta, max_clusters=max_clusters, index=index)
         self._learning = True
         self._names: dict[int, str] = {}
         self._found = 0

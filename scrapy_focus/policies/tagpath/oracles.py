@@ -6,25 +6,26 @@ finds with so many requests is what a crawl that has to learn can at best come n
 
 from __future__ import annotations
 
-import math
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from attrs import field
+
 from scrapy_focus.core.errors import PolicyError
+from scrapy_focus.core.parameters import configurable
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.clusters import Index
-    from scrapy_focus.policies.tagpath.policy import Accounting
 
 Kind = Literal["page", "target", "redirect", "dead", "other", "unknown"]
 
@@ -134,17 +135,13 @@ class Omniscient(Informed):
         return Placement(0, -float(self._found))
 
 
+@configurable
 class OracleTagPath(TagPath, Informed):
     """SB-ORACLE: the bandit of :class:`~scrapy_focus.policies.tagpath.TagPath` with the truth for a classifier.
 
     Links to targets are fetched at once, links to pages and redirects wait in the cluster of their tag path, and links
     that are dead, worth nothing or unknown are given up. What is left to learn is which cluster leads to targets. So it
     shows what a better classifier could bring to TagPath at most.
-
-    Parameters
-    ----------
-    theta, n, m, w, alpha, accounting, index, max_clusters
-        See :class:`~scrapy_focus.policies.tagpath.TagPath`.
 
     Notes
     -----
@@ -174,22 +171,10 @@ class OracleTagPath(TagPath, Informed):
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-ORACLE": {}}
 
-    def __init__(
-        self,
-        *,
-        theta: float = 0.75,
-        n: int = 2,
-        m: int = 12,
-        w: int = 15,
-        alpha: float = 2 * math.sqrt(2),
-        accounting: Accounting | None = None,
-        index: Index = "numpy",
-        max_clusters: int = 4096,
-    ) -> None:
-        super().__init__(
-            theta=theta, n=n, m=m, w=w, alpha=alpha, probe=False, accounting=accounting, blocked=(), index=index,
-            max_clusters=max_clusters,
-        )  # fmt: skip
+    # it has no use for these, as nothing is left to be learned of URLs
+    batch: int = field(default=10, init=False)
+    probe: bool | None = field(default=False, init=False)
+    blocked: Collection[str] | None = field(default=frozenset(), init=False)
 
     def select(self, busy: Collection[str]) -> Pick | None:
         _ = self.truth  # raises where nothing was told, after a resume too

@@ -9,30 +9,31 @@ many targets. A second learner tells from the URL alone which links are targets 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, TEXTS, WHOLE, check_kinds
-from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.printable import brief, counted, printable
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable, parameter
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.arms import ArmStats, auer
 from scrapy_focus.learn.classifier import OnlineClassifier
-from scrapy_focus.learn.clusters import Clusters, Index
-from scrapy_focus.learn.text import N_PAIRS, GramProjector, char_pairs
+from scrapy_focus.learn.text import N_PAIRS, char_pairs
 from scrapy_focus.policies.bases import best_arm
+from scrapy_focus.policies.tagpath.groups import GroupsTagPaths
 from scrapy_focus.web.html import readable
 from scrapy_focus.web.mime import blocked_extensions, extension
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier, Ranked
+    from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
@@ -52,7 +53,8 @@ _NO_PATH = -1
 _MOST_ADOPTED = 4096
 
 
-class TagPath(Policy):
+@configurable
+class TagPath(GroupsTagPaths):
     """The sleeping bandit over tag paths of SB-CLASSIFIER.
 
     The tag path of a link becomes a bag of n-grams, hashed into a vector; vectors cluster online by cosine similarity,
@@ -60,35 +62,6 @@ class TagPath(Policy):
     it; an arm earns 1 for each target found through one of its pages. An online classifier over the characters of
     the URL says which links are targets: they are fetched at once. It learns from HEAD requests until its first
     batch is full, and from then on from what was fetched.
-
-    Parameters
-    ----------
-    theta
-        Cosine similarity from which a tag path joins a cluster.
-    n
-        Length of the n-grams, in elements of the path.
-    m
-        Vectors have ``2**m`` dimensions.
-    w
-        Positions of the vocabulary are hashed modulo ``2**w``.
-    alpha
-        Weight of exploration in the AUER score.
-    batch
-        Labels to collect before each training of the classifier.
-    probe
-        Learn the first labels from HEAD requests; by default where the mission says that headers tell a target.
-    accounting
-        What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code, and by default
-        where headers tell a target. ``"full"``: every pull, and one whose page is itself a target earns its reward; by
-        default where targets may be pages.
-    blocked
-        Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be a
-        target, not after three of its kind were fetched for nothing. By default those of images, films and the like
-        that the mission does not look for.
-    index
-        How the nearest cluster is found, see :class:`~scrapy_focus.learn.clusters.Clusters`.
-    max_clusters
-        See :class:`~scrapy_focus.learn.clusters.Clusters`.
 
     Notes
     -----
@@ -143,55 +116,33 @@ class TagPath(Policy):
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-CLASSIFIER": {}}
 
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        theta: float = 0.75,
-        n: int = 2,
-        m: int = 12,
-        w: int = 15,
-        alpha: float = 2 * math.sqrt(2),
-        batch: int = 10,
-        probe: bool | None = None,
-        accounting: Accounting | None = None,
-        blocked: Collection[str] | None = None,
-        index: Index = "numpy",
-        max_clusters: int = 4096,
-    ) -> None:
-        check_kinds(
-            self, theta=(theta, NUMBER), n=(n, WHOLE), m=(m, WHOLE), w=(w, WHOLE), alpha=(alpha, NUMBER),
-            batch=(batch, WHOLE), probe=(probe, FLAG.or_none()), accounting=(accounting, TEXT.or_none()),
-            blocked=(blocked, TEXTS.or_none()), index=(index, TEXT), max_clusters=(max_clusters, WHOLE),
-        )  # fmt: skip
-        if accounting not in (None, "released", "full") or index not in ("numpy", "hnswlib"):
-            raise ConfigError(
-                f"TagPath(accounting={brief(accounting)}, index={brief(index)}): accounting is 'released' or "
-                "'full', index is 'numpy' or 'hnswlib'"
-            )
-        if not (0 < theta <= 1 and alpha >= 0 and n >= 1 and batch >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
-            raise ConfigError(
-                f"TagPath(theta={theta}, alpha={alpha}, n={n}, batch={batch}, max_clusters={max_clusters}, m={m}, "
-                f"w={w}): theta is in (0, 1], alpha at least 0, n, batch and max_clusters at least 1, and 1 <= m <= w "
-                "<= 30"
-            )
-        self.theta = theta
-        self.n = n
-        self.m = m
-        self.w = w
-        self.alpha = alpha
-        self.batch = batch
-        self.probe = probe
-        self.accounting = accounting
-        self.blocked = None if blocked is None else frozenset(blocked)
-        self.index = index
-        self.max_clusters = max_clusters
+    alpha: float = parameter("Weight of exploration in the AUER score.", default=2 * math.sqrt(2), at_least=0)
+    batch: int = parameter("Labels to collect before each training of the classifier.", default=10, at_least=1)
+    probe: bool | None = parameter(
+        "Learn the first labels from HEAD requests; by default where the mission says that headers tell a target.",
+        default=None,
+    )
+    accounting: Accounting | None = parameter(
+        'What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code, and by '
+        'default where headers tell a target. ``"full"``: every pull, and one whose page is itself a target earns its '
+        "reward; by default where targets may be pages.",
+        default=None,
+    )
+    blocked: Collection[str] | None = parameter(
+        'Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be '
+        "a target, not after three of its kind were fetched for nothing. By default those of images, films and the "
+        "like that the mission does not look for.",
+        default=None,
+        convert=frozenset,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         self.stats = ArmStats()
         self.steps = 0
-        self.classifier = OnlineClassifier(n_features=N_PAIRS, batch=batch)
-        self.projector = GramProjector(n=n, m=m, w=w)
-        self.clusters = Clusters(dim=1 << m, threshold=theta, max_clusters=max_clusters, index=index)
+        self.classifier = OnlineClassifier(n_features=N_PAIRS, batch=self.batch)
         self._paths: dict[str, int] = {}  # the number of each path: its position in _path_names
         self._path_names: list[str] = []
         self._room = _ROOM

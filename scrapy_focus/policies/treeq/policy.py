@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.mission import Mission
-from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
@@ -164,11 +164,11 @@ class TreeQ(Policy):
         check_kinds(
             self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
             per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
-            per_host=(per_host, FLAG), mode=(mode, one_of(get_args(Mode))), preset=(preset, TEXT),
+            per_host=(per_host, FLAG), mode=(mode, kind_one_of(get_args(Mode))), preset=(preset, TEXT),
             rules=(rules, DICT.or_none()),
         )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
-        with parameter(self, "relevance", relevance):
+        with error_about(self, "relevance", relevance):
             self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
