@@ -10,14 +10,16 @@ what the pages that it links to are worth.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
+from collections.abc import Collection
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.mission import Unit
-from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
 from scrapy_focus.core.reason import Reason, depth_of
 from scrapy_focus.core.types import Placement
@@ -35,12 +37,12 @@ from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Template
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Draw, Drawn, Frontier, Keeps
+    from scrapy_focus.core.frontier import Draw, Frontier, Keeps
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
@@ -80,6 +82,13 @@ _TRY_EACH = 20  # pulls after that, of which one goes to a rendering until somet
 _DEAR = 4.0  # what the first rendering is expected to cost in units other than requests, where a page costs 1
 
 
+def _check_learned(path: str) -> None:
+    """Read a file now, or that it cannot be read would be known only when the crawl begins."""
+    if path:
+        read_learned(path)
+
+
+@configurable
 class BranchingBandit(Policy):
     """A branching bandit over tag paths: the arm whose links earn most per cost, with what they are expected to reveal.
 
@@ -89,32 +98,6 @@ class BranchingBandit(Policy):
     as the record is uncertain. A link is worth the index of its arm, times what a classifier predicts of it next to
     those that were picked from there. That it leads to a target is what is predicted. The best of the links that are
     drawn from the best arms is pulled.
-
-    Parameters
-    ----------
-    targets
-        MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in
-        anchors. By default those of the mission; with none, any link may be a target.
-    words
-        Other words in anchors that speak for a target; by default those of the mission.
-    unit
-        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by
-        default what the mission says.
-    learned
-        A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.
-    theta
-        Cosine similarity from which a tag path joins a cluster.
-    window
-        Pulls over which the record of an arm goes.
-    horizon
-        Pulls that are planned ahead.
-    noise
-        Spread of the noise, 1 for Thompson sampling.
-    explore
-        Share of the pulls in which a link of the best arm is drawn at random; until the first page led to a target, all
-        are. Of start requests the first that was given is taken in place of a random one.
-    candidates
-        Links of the best arms that are drawn, to take the best of them.
 
     Notes
     -----
@@ -154,49 +137,42 @@ class BranchingBandit(Policy):
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
     poor_last: ClassVar[bool] = True
 
-    frontier: Drawn
-    _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
-    _reserved: list[int]  # arms of another policy
+    frontier: Drawn = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        targets: Collection[str] | None = None,
-        words: Collection[str] | None = None,
-        unit: Unit | None = None,
-        learned: str = "",
-        theta: float = 0.75,
-        window: float = 60.0,
-        horizon: int = 4,
-        noise: float = 1.0,
-        explore: float = 0.05,
-        candidates: int = 200,
-    ) -> None:
-        check_kinds(
-            self, targets=(targets, TEXTS.or_none()), words=(words, TEXTS.or_none()),
-            unit=(unit, kind_one_of(get_args(Unit)).or_none()), learned=(learned, TEXT), theta=(theta, NUMBER),
-            window=(window, NUMBER), horizon=(horizon, WHOLE), noise=(noise, NUMBER), explore=(explore, NUMBER),
-            candidates=(candidates, WHOLE),
-        )  # fmt: skip
-        self.targets = targets
-        self.words = words
-        self.unit = unit
-        self.learned = learned
-        self.theta = theta
-        self.window = window
-        self.horizon = horizon
-        self.noise = noise
-        self.explore = explore
-        self.candidates = candidates
-        if not (0 < theta <= 1 and 0 <= explore <= 1 and candidates >= 1):
-            raise ConfigError(
-                f"BranchingBandit(theta={theta}, explore={explore}, candidates={candidates}): theta is in "
-                "(0, 1], explore in [0, 1], candidates at least 1"
-            )
-        BranchingArms(window=window, horizon=horizon, noise=noise)  # which says what is wrong with them
-        if learned:
-            with error_about(self, "learned", learned):
-                read_learned(learned)  # or that it cannot be read would be known only when the crawl begins
+    targets: Collection[str] | None = parameter(
+        "MIME types that are looked for, so that the first predictions follow from extensions, and from names of types "
+        "in anchors. By default those of the mission; with none, any link may be a target.",
+        default=None,
+    )
+    words: Collection[str] | None = parameter(
+        "Other words in anchors that speak for a target; by default those of the mission.", default=None
+    )
+    unit: Unit | None = parameter(
+        'What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by '
+        "default what the mission says.",
+        default=None,
+    )
+    learned: str = parameter(
+        "A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.",
+        default="",
+        check=_check_learned,
+    )
+    theta: float = parameter(
+        "Cosine similarity from which a tag path joins a cluster.", default=0.75, above=0, at_most=1
+    )
+    window: float = parameter("Pulls over which the record of an arm goes.", default=60.0, at_least=1)
+    horizon: int = parameter("Pulls that are planned ahead.", default=4, at_least=0)
+    noise: float = parameter("Spread of the noise, 1 for Thompson sampling.", default=1.0, at_least=0)
+    explore: float = parameter(
+        "Share of the pulls in which a link of the best arm is drawn at random; until the first page led to a target, "
+        "all are. Of start requests the first that was given is taken in place of a random one.",
+        default=0.05,
+        at_least=0,
+        at_most=1,
+    )
+    candidates: int = parameter(
+        "Links of the best arms that are drawn, to take the best of them.", default=200, at_least=1
+    )
 
     def keeps(self, mission: Mission) -> Keeps:
         return Vectors(BYTES)
@@ -218,8 +194,8 @@ class BranchingBandit(Policy):
         self._room = _ROOM
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
-        self._again = []
-        self._reserved: list[int] = []
+        self._again: list[int] = []  # arms of pages that brought targets in an earlier crawl, or led to such
+        self._reserved: list[int] = []  # arms of another policy
         self._given: set[int] = set()  # arms of links that were found on no page: start requests
         self._twin_of: dict[int, int] = {}  # by arm that is one: the arm of which
         self.templates = Templates()
