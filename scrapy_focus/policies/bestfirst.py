@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, error_about
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
-from scrapy_focus.policies.domains import Domains
-from scrapy_focus.policies.treeq.features import LinkReader, checked
-from scrapy_focus.topic.models import relevance_of
+from scrapy_focus.policies.topical import TopicPolicy
+from scrapy_focus.policies.treeq.features import LinkReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from os import PathLike
 
-    from scrapy_focus.core.frontier import Frontier, Ranked
-    from scrapy_focus.core.mission import Mission, Topic
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
 
@@ -30,25 +29,13 @@ _EQUAL = 2.0**-12
 _LATER = 2.0**-51
 
 
-class BestFirst(Policy):
+@configurable
+class BestFirst(TopicPolicy):
     """Most probable link first: by the words of its anchor and its URL.
 
     The probability is that of a classifier of texts. Keywords in the URL or the anchor add a twentieth each, so that
     they decide where there is no classifier; of equal links the older one is first. What the crawl finds changes
     nothing.
-
-    Parameters
-    ----------
-    keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of
-        the mission.
-    relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the
-        mission.
-    per_domain, per_domain_least, falls_every
-        Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
-    per_host
-        Hosts count for themselves, in place of their registered domains.
 
     References
     ----------
@@ -69,31 +56,10 @@ class BestFirst(Policy):
     reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        keywords: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Topic | None = None,
-        per_domain: int | None = None,
-        per_domain_least: int | None = None,
-        falls_every: int = 6_666,
-        per_host: bool = False,
-    ) -> None:
-        check_kinds(
-            self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
-            per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
-            per_host=(per_host, FLAG),
-        )  # fmt: skip
-        self.keywords = None if keywords is None else checked(keywords)
-        with error_about(self, "relevance", relevance):
-            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
-        self.per_domain = per_domain
-        self.per_domain_least = per_domain_least
-        self.falls_every = falls_every
-        self.per_host = per_host
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every, by_host=per_host)
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         self._reader = LinkReader(self.keywords or (), self.relevance)
         self._found = 0
 

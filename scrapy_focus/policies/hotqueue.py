@@ -9,29 +9,33 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Collection, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, error_about
+from scrapy_focus.core.mission import Topic
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.core.reason import Part, Reason
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.policies.importance import Importance
-from scrapy_focus.policies.treeq.features import LinkReader, checked
+from scrapy_focus.policies.importance import Importance, weights_of
+from scrapy_focus.policies.topical import plain
+from scrapy_focus.policies.treeq.features import LinkReader
 from scrapy_focus.topic.models import relevance_of
 from scrapy_focus.web.html import title_and_text
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from os import PathLike
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_focus.core.frontier import Frontier
-    from scrapy_focus.core.mission import Mission, Topic
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement
 
 logger = printable_logger(__name__)
@@ -42,31 +46,18 @@ _FAR = 255  # clicks from a hot page: no path is known, or too long a one
 _ON_TOPIC = 0.5
 
 
+def _check_words(words: Collection[str]) -> None:
+    if not Keywords(words):
+        raise ConfigError("give words or phrases of the topic, of two letters or more")
+
+
+@configurable
 class HotQueue(Importance):
     """Takes the links of a topic first, and among them and among the others the most important ones.
 
     A link is hot if a word of the topic is in its URL or its anchor, or, if wanted, within ``max_distance`` clicks of a
     hot page. A page is hot if a word is in its title, or more than ``times`` times in its text. When one more hot page
     is found, links that wait and stand near it become hot, too.
-
-    Parameters
-    ----------
-    words
-        Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``). What counts as
-        one, :class:`~scrapy_focus.learn.matching.Keywords` says.
-    relevance
-        A model of the topic, or the file of one, by default that of the mission (``FOCUS_TOPIC``): a link or a page is
-        hot as well where the model says 0.5 or more.
-    base
-        What orders the links of each of the two queues, as ``by`` does for
-        :class:`~scrapy_focus.policies.importance.Importance`.
-    max_distance
-        Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper. Give 1
-        where neither URLs nor anchors say what most pages are on, and few pages are on the topic.
-    times
-        How often a word may be in the text of a page that is not hot.
-    damping, epsilon, work, outside, url_suffixes, url_words
-        As of :class:`~scrapy_focus.policies.importance.Importance`.
 
     Notes
     -----
@@ -93,51 +84,39 @@ class HotQueue(Importance):
     reads_page: ClassVar[bool] = True
     reads_outcome: ClassVar[bool] = True
     reads_topic: ClassVar[bool] = True
-    _named: ClassVar[str] = "base"
 
-    def __init__(
-        self,
-        *,
-        words: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Topic | None = None,
-        base: str | Mapping[str, float] = "pagerank",
-        max_distance: int = 0,
-        times: int = 10,
-        damping: float = 0.9,
-        epsilon: float = 0.1,
-        work: int = 20_000,
-        outside: bool = True,
-        url_suffixes: Collection[str] = (),
-        url_words: Collection[str] = ("home", "index"),
-    ) -> None:
-        super().__init__(
-            by=base,
-            damping=damping,
-            epsilon=epsilon,
-            work=work,
-            outside=outside,
-            url_suffixes=url_suffixes,
-            url_words=url_words,
-        )
-        check_kinds(
-            self, words=(words, TEXTS.or_none()), max_distance=(max_distance, WHOLE), times=(times, WHOLE)
-        )  # fmt: skip
-        if words is not None and not Keywords(words):
-            raise ConfigError(
-                f"{type(self).__qualname__}(words={list(words)!r}): give words or phrases of the topic, of two letters "
-                "or more"
-            )
-        if not 0 <= max_distance < _FAR or times < 0:
-            raise ConfigError(
-                f"{type(self).__qualname__}(max_distance={max_distance}, times={times}): give clicks from 0 to "
-                f"{_FAR - 1}, and a number from 0"
-            )
-        self.words = None if words is None else checked(words)
-        with error_about(self, "relevance", relevance):
-            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
-        self.base = base
-        self.max_distance = max_distance
-        self.times = times
+    by: str | Mapping[str, float] = field(init=False)  # as in base
+    words: Collection[str] | None = parameter(
+        "Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``). What counts as one, "
+        ":class:`~scrapy_focus.learn.matching.Keywords` says.",
+        default=None,
+        check=_check_words,
+        convert=plain,
+    )
+    relevance: str | PathLike[str] | Topic | None = parameter(
+        "A model of the topic, or the file of one, by default that of the mission (``FOCUS_TOPIC``): a link or a "
+        "page is hot as well where the model says 0.5 or more.",
+        default=None,
+        convert=relevance_of,
+    )
+    base: str | Mapping[str, float] = parameter(
+        "What orders the links of each of the two queues, as ``by`` does for "
+        ":class:`~scrapy_focus.policies.importance.Importance`.",
+        default="pagerank",
+        check=weights_of,
+    )
+    max_distance: int = parameter(
+        "Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper. "
+        "Give 1 where neither URLs nor anchors say what most pages are on, and few pages are on the topic.",
+        default=0,
+        at_least=0,
+        below=_FAR,
+    )
+    times: int = parameter("How often a word may be in the text of a page that is not hot.", default=10, at_least=0)
+
+    def __attrs_post_init__(self) -> None:
+        self.by = self.base
+        super().__attrs_post_init__()
         self._reader = LinkReader(self.words or (), self.relevance)
         self._distance = array("B")  # by page: clicks from the next hot page
         self._says = array("B")  # by page: whether the link to it speaks of the topic

@@ -14,16 +14,18 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds, error_about
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import NUMBER, configurable, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -33,11 +35,10 @@ from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, V
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
 
 ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth")
@@ -49,34 +50,30 @@ _FIRST, _GROWTH = 8, 1.1  # known pages after which values are cut first, and by
 _STEP = 1 / _CUTS  # change of a rank that is worth a move
 
 
+def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
+    """Return the weight of each order.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such order, or a weight is no number above 0.
+    """
+    weights: Mapping[str, float] = {by: 1.0} if isinstance(by, str) else by
+    if not isinstance(weights, Mapping) or not weights:
+        raise ConfigError(f"give one of {', '.join(ORDERS)}, or a dict of them with their weights")
+    for name, weight in weights.items():
+        if name not in ORDERS:
+            close = get_close_matches(str(name), ORDERS, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise ConfigError(f"{brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
+        if not NUMBER.fits(weight) or not weight > 0:
+            raise ConfigError(f"the weight of {name} is {brief(weight)}; give a number above 0")
+    return dict(weights)
+
+
+@configurable
 class Importance(Policy):
     """Takes the link that seems most important by the pages that came back so far.
-
-    Parameters
-    ----------
-    by
-        What makes a page important:
-
-        - ``"pagerank"``: PageRank of what was seen;
-        - ``"backlinks"``: the number of pages that link to it;
-        - ``"opic"``: the cash that it would share out, see :class:`~scrapy_focus.learn.linkgraph.Cash`;
-        - ``"location"``: its URL alone, see :func:`location`;
-        - ``"breadth"``: when it was found, the first first.
-
-        Several are added up with their weights, ``{"pagerank": 1, "location": 0.2}``: each is brought to its rank among
-        the known pages first, from 0 to 1, as the values themselves cannot be compared.
-    damping
-        Of PageRank: the part of what a page receives that it passes on, from 0 to below 1; 0.9 in the paper.
-    epsilon
-        Of PageRank: how much a page may hold before it passes it on, more than 0, where a page begins with
-        ``1 - damping``. With less of it values are more exact, and more of them change after each page.
-    work
-        Of PageRank: links along which it is passed on after each page, roughly.
-    outside
-        Whether links that lead where the crawl does not go count where what a page passes on is divided, as far as the
-        adapter counts them (``Outcome.outside``): live it does, where the spider asks for them; a recording has none.
-    url_suffixes, url_words
-        Of the location: suffixes of hosts, and words of paths, that are preferred.
 
     Notes
     -----
@@ -119,41 +116,54 @@ class Importance(Policy):
     #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
 
-    _named: ClassVar[str] = "by"  # the parameter that says what comes first
+    frontier: Ranked = field(init=False)
 
-    frontier: Ranked
+    by: str | Mapping[str, float] = parameter(
+        """
+        What makes a page important:
 
-    def __init__(
-        self,
-        *,
-        by: str | Mapping[str, float] = "pagerank",
-        damping: float = 0.9,
-        epsilon: float = 0.1,
-        work: int = 20_000,
-        outside: bool = True,
-        url_suffixes: Collection[str] = (),
-        url_words: Collection[str] = ("home", "index"),
-    ) -> None:
-        check_kinds(
-            self, damping=(damping, NUMBER), epsilon=(epsilon, NUMBER), work=(work, WHOLE), outside=(outside, FLAG),
-            url_suffixes=(url_suffixes, TEXTS), url_words=(url_words, TEXTS),
-        )  # fmt: skip
-        who = type(self).__qualname__
-        if not 0 <= damping < 1:
-            raise ConfigError(f"{who}(damping={damping}): give a number from 0 to below 1, such as 0.9")
-        if not epsilon > 0:
-            raise ConfigError(f"{who}(epsilon={epsilon}): give a number above 0, such as 0.1")
-        if work < 1:
-            raise ConfigError(f"{who}(work={work}): give a number of links from 1, such as 20000")
-        self.by = by
-        self.damping = damping
-        self.epsilon = epsilon
-        self.work = work
-        self.outside = outside
-        self.url_suffixes = tuple(url_suffixes)
-        self.url_words = tuple(url_words)
-        with error_about(self, self._named, by):
-            weights = weights_of(by)
+        - ``"pagerank"``: PageRank of what was seen;
+        - ``"backlinks"``: the number of pages that link to it;
+        - ``"opic"``: the cash that it would share out, see :class:`~scrapy_focus.learn.linkgraph.Cash`;
+        - ``"location"``: its URL alone, see :func:`location`;
+        - ``"breadth"``: when it was found, the first first.
+
+        Several are added up with their weights, ``{"pagerank": 1, "location": 0.2}``: each is brought to its rank among
+        the known pages first, from 0 to 1, as the values themselves cannot be compared.
+        """,
+        default="pagerank",
+        check=weights_of,
+    )
+    damping: float = parameter(
+        "Of PageRank: the part of what a page receives that it passes on; 0.9 in the paper.",
+        default=0.9,
+        at_least=0,
+        below=1,
+    )
+    epsilon: float = parameter(
+        "Of PageRank: how much a page may hold before it passes it on, where a page begins with ``1 - damping``. "
+        "With less of it values are more exact, and more of them change after each page.",
+        default=0.1,
+        above=0,
+    )
+    work: int = parameter(
+        "Of PageRank: links along which it is passed on after each page, roughly.", default=20_000, at_least=1
+    )
+    outside: bool = parameter(
+        "Whether links that lead where the crawl does not go count where what a page passes on is divided, as far as "
+        "the adapter counts them (``Outcome.outside``): live it does, where the spider asks for them; a recording "
+        "has none.",
+        default=True,
+    )
+    url_suffixes: Collection[str] = parameter(
+        "Of the location: suffixes of hosts that are preferred.", default=(), convert=tuple
+    )
+    url_words: Collection[str] = parameter(
+        "Of the location: words of paths that are preferred.", default=("home", "index"), convert=tuple
+    )
+
+    def __attrs_post_init__(self) -> None:
+        weights = weights_of(self.by)
         self._graph = LinkGraph()
         self._keys = array("q")  # of the pages, by number
         self._numbers = KeyMap()  # of the keys
@@ -410,24 +420,3 @@ def location(url: str, *, suffixes: Collection[str] = (), words: Collection[str]
     is_preferred = any(host.endswith(suffix.lower()) for suffix in suffixes)
     folders = parts.path.strip("/").count("/")
     return float(is_preferred + sum(word.lower() in there for word in words) - folders)
-
-
-def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
-    """Return the weight of each order.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such order, or a weight is no number above 0.
-    """
-    weights: Mapping[str, float] = {by: 1.0} if isinstance(by, str) else by
-    if not isinstance(weights, Mapping) or not weights:
-        raise ConfigError(f"give one of {', '.join(ORDERS)}, or a dict of them with their weights")
-    for name, weight in weights.items():
-        if name not in ORDERS:
-            close = get_close_matches(str(name), ORDERS, 1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise ConfigError(f"{brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
-        if not NUMBER.fits(weight) or not weight > 0:
-            raise ConfigError(f"the weight of {name} is {brief(weight)}; give a number above 0")
-    return dict(weights)

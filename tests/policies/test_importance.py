@@ -307,12 +307,12 @@ def test_without_a_topic_it_says_so_and_takes_the_important_pages(caplog: pytest
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (partial(Importance, damping=1), "damping=1): give a number from 0 to below 1"),
-        (partial(Importance, epsilon=0), "epsilon=0): give a number above 0"),
+        (partial(Importance, damping=1), "damping=1): damping is a number in [0, 1)"),
+        (partial(Importance, epsilon=0), "epsilon=0): epsilon is a number above 0"),
         (partial(Importance, epsilon="0.1"), "epsilon is a number"),
-        (partial(Importance, work=0), "give a number of links from 1"),
+        (partial(Importance, work=0), "work is a whole number from 1"),
         (partial(Importance, by="page_rank"), "did you mean pagerank?"),
-        (partial(Importance, by=3), "give one of pagerank, backlinks, opic, location, breadth"),
+        (partial(Importance, by=3), "by is a text, or a dict"),
         (partial(Importance, by={}), "give one of pagerank"),
         (partial(Importance, by={"opic": "1"}), "the weight of opic is '1'; give a number above 0"),
         (partial(Importance, by={"opic": float("nan")}), "the weight of opic is nan; give a number above 0"),
@@ -321,7 +321,7 @@ def test_without_a_topic_it_says_so_and_takes_the_important_pages(caplog: pytest
         (partial(HotQueue, words=[]), "give words or phrases of the topic"),
         (partial(HotQueue, words=["?"]), "give words or phrases of the topic"),
         (partial(HotQueue, words="cheese"), "words is a list of texts"),
-        (partial(HotQueue, words=["cheese"], max_distance=-1), "give clicks from 0 to 254"),
+        (partial(HotQueue, words=["cheese"], max_distance=-1), "max_distance is a whole number in [0, 255)"),
         (partial(HotQueue, words=["cheese"], base="hits"), "There are pagerank"),
     ],
 )

@@ -5,28 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import NOT_NOW, Placement, State
-from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.linkclassifier.hubs import Hubs
 from scrapy_focus.policies.linkclassifier.model import LinkModel
 from scrapy_focus.policies.linkclassifier.words import read
-from scrapy_focus.policies.treeq.features import LinkReader, checked
-from scrapy_focus.topic.models import relevance_of
+from scrapy_focus.policies.topical import TopicPolicy
+from scrapy_focus.policies.treeq.features import LinkReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from os import PathLike
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier, Ranked
-    from scrapy_focus.core.mission import Mission, Topic
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
 FIRST, SECOND = 0, 1  # arms: authorities and hubs; forward, all links wait in the first
@@ -43,7 +41,8 @@ _WORDS = {
 _SCORES = {"probability": "probability", "words": "the words of the link score", "page before": "its page scores"}
 
 
-class OnlineLinkClassifier(Policy):
+@configurable
+class OnlineLinkClassifier(TopicPolicy):
     """Most promising link first, by a classifier that learns from the links that were followed so far.
 
     Links are told apart by the words of their anchor, of their URL and of the text around them. Each time that
@@ -54,29 +53,6 @@ class OnlineLinkClassifier(Policy):
     In mode ``"bipartite"``, the other links of *hubs* come before all others: of pages that link to several relevant
     ones. What is behind them is scored by how likely it is relevant, and all other links by how likely they lead to a
     hub.
-
-    Parameters
-    ----------
-    mode
-        ``"forward"`` or ``"bipartite"``.
-    learning_limit
-        Pages after which the classifiers are trained again, and all waiting links scored.
-    begin
-        What orders links before the first training: ``"parent"``, whether the page was relevant on which a link was
-        found first; or ``"topic"``, what its words say of the topic, as for
-        :class:`~scrapy_focus.policies.bestfirst.BestFirst`.
-    hard_focus
-        Take no links from pages that are not relevant.
-    most_samples
-        Links of each class that it learns from at most, drawn uniformly.
-    most_scored
-        Waiting links of each arm that are scored again at most, those of the best ranks; the others keep theirs.
-    hub_links
-        Relevant pages to which a hub links, at least.
-    keywords, relevance
-        What speaks for the topic, as for ``BestFirst``, for ``begin="topic"``; by default those of the mission.
-    per_domain, per_domain_least, falls_every, per_host
-        Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
 
     Notes
     -----
@@ -138,58 +114,37 @@ class OnlineLinkClassifier(Policy):
         "after each few hundred pages."
     )
 
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        mode: Literal["forward", "bipartite"] = "forward",
-        learning_limit: int = 500,
-        begin: Literal["parent", "topic"] = "parent",
-        hard_focus: bool = False,
-        most_samples: int = 5_000,
-        most_scored: int = 100_000,
-        hub_links: int = 2,
-        keywords: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Topic | None = None,
-        per_domain: int | None = None,
-        per_domain_least: int | None = None,
-        falls_every: int = 6_666,
-        per_host: bool = False,
-    ) -> None:
-        check_kinds(
-            self, mode=(mode, kind_one_of(("forward", "bipartite"))), learning_limit=(learning_limit, WHOLE),
-            begin=(begin, kind_one_of(("parent", "topic"))), hard_focus=(hard_focus, FLAG),
-            most_samples=(most_samples, WHOLE), most_scored=(most_scored, WHOLE), hub_links=(hub_links, WHOLE),
-            keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
-            per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
-            per_host=(per_host, FLAG),
-        )  # fmt: skip
-        least = {"learning_limit": learning_limit, "most_samples": most_samples, "hub_links": hub_links}
-        for name, value in {**least, "most_scored": most_scored}.items():
-            if value < 1:
-                raise ConfigError(f"{type(self).__qualname__}({name}={value!r}): it is a whole number from 1")
-        self.mode = mode
-        self.learning_limit = learning_limit
-        self.begin = begin
-        self.hard_focus = hard_focus
-        self.most_samples = most_samples
-        self.most_scored = most_scored
-        self.hub_links = hub_links
-        self.keywords = None if keywords is None else checked(keywords)
-        with error_about(self, "relevance", relevance):
-            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
-        self.per_domain = per_domain
-        self.per_domain_least = per_domain_least
-        self.falls_every = falls_every
-        self.per_host = per_host
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every, by_host=per_host)
+    mode: Literal["forward", "bipartite"] = parameter('``"forward"`` or ``"bipartite"``.', default="forward")
+    learning_limit: int = parameter(
+        "Pages after which the classifiers are trained again, and all waiting links scored.", default=500, at_least=1
+    )
+    begin: Literal["parent", "topic"] = parameter(
+        'What orders links before the first training: ``"parent"``, whether the page was relevant on which a link '
+        'was found first; or ``"topic"``, what its words say of the topic, as for '
+        ":class:`~scrapy_focus.policies.bestfirst.BestFirst`.",
+        default="parent",
+    )
+    hard_focus: bool = parameter("Take no links from pages that are not relevant.", default=False)
+    most_samples: int = parameter(
+        "Links of each class that it learns from at most, drawn uniformly.", default=5_000, at_least=1
+    )
+    most_scored: int = parameter(
+        "Waiting links of each arm that are scored again at most, those of the best ranks; the others keep theirs.",
+        default=100_000,
+        at_least=1,
+    )
+    hub_links: int = parameter("Relevant pages to which a hub links, at least.", default=2, at_least=1)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         self.trained = 0  # times
         self.models: list[LinkModel | None] = [None, None]  # by arm
         self._reader = LinkReader(self.keywords or (), self.relevance)
         self._pages = 0  # from which links were taken
-        self._samples = Samples(most_samples), Samples(most_samples)  # of relevant pages, of all others
-        self._hubs = Hubs(hub_links)
+        self._samples = Samples(self.most_samples), Samples(self.most_samples)  # of relevant pages, of all others
+        self._hubs = Hubs(self.hub_links)
         self._links: dict[int, list[int]] = {}  # keys of the links of each page that is being reported, by pick
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:

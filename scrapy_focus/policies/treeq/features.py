@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import zlib
-from collections.abc import Iterable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
@@ -18,7 +17,6 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import State
 from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.treeq.hubs import Hubs
@@ -130,20 +128,6 @@ def layout(*, in_links: bool, groups: bool, link_model: bool) -> Layout:
     if groups:
         names += (*(each.format(group) for group in GROUPS for each in OF_A_GROUP), "depth")
     return Layout(names, in_links, groups, link_model)
-
-
-def checked(keywords: Collection[str]) -> tuple[str, ...]:
-    """Return keywords as a tuple.
-
-    Raises
-    ------
-    ConfigError
-        If they are not a list of texts.
-    """
-    listed = [*keywords] if isinstance(keywords, Iterable) and not isinstance(keywords, str) else [None]
-    if not all(isinstance(keyword, str) for keyword in listed):
-        raise ConfigError(f"keywords is {brief(keywords)}; it takes a list of words and phrases")
-    return tuple(map(str, listed))
 
 
 def url_words(url: str) -> list[str]:

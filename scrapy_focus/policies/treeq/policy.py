@@ -9,33 +9,32 @@ grows by what their kind earned, and of each leaf only some are judged.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.core.frontier import Drawn, Ranks, Vectors
 from scrapy_focus.core.mission import Mission
-from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, error_about, kind_one_of
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
-from scrapy_focus.policies.domains import ClosedHosts, Domains
+from scrapy_focus.policies.domains import ClosedHosts
+from scrapy_focus.policies.topical import TopicPolicy
 from scrapy_focus.policies.treeq.chances import Chances
 from scrapy_focus.policies.treeq.explanation import explained
-from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, layout
 from scrapy_focus.policies.treeq.qnet import DoubleDQN
 from scrapy_focus.policies.treeq.rules import Rules
 from scrapy_focus.policies.treeq.tree import RegressionTree
-from scrapy_focus.topic.models import relevance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from os import PathLike
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps, Ranked
-    from scrapy_focus.core.mission import Topic
+    from scrapy_focus.core.frontier import Frontier, Keeps, Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
 
 Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
@@ -45,7 +44,8 @@ _EQUAL, _LATER = 2.0**-12, 2.0**-50  # values that count as equal, and what each
 _MOST_PLACED = 64  # pages whose links are remembered until their outcome is learned
 
 
-class TreeQ(Policy):
+@configurable
+class TreeQ(TopicPolicy):
     """The Tree-Frontier of TRES: a double deep Q-network over state-action vectors, asked about representatives only.
 
     Of a link is known what led to it (was its page relevant, how far back was a relevant one, which share of the path
@@ -61,27 +61,6 @@ class TreeQ(Policy):
 
     Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have
     records of what they earned, and of what was earned behind them, and these are what the network reads.
-
-    Parameters
-    ----------
-    keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of
-        the mission.
-    relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the
-        mission.
-    per_domain, per_domain_least, falls_every
-        Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
-    per_host
-        Hosts count for themselves, in place of their registered domains.
-    mode
-        ``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf;
-        ``"synchronous"`` judges every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges each
-        link once, when it is found; ``"random"`` takes any.
-    preset
-        ``"tres-2023"``: the rules of the paper and its released code.
-    rules
-        Changes to the rules, by name, see :class:`~scrapy_focus.policies.treeq.rules.Rules`.
 
     Notes
     -----
@@ -146,38 +125,23 @@ class TreeQ(Policy):
     wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})
     known_by_key: ClassVar[bool] = True
 
-    frontier: Drawn
+    frontier: Drawn = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        keywords: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Topic | None = None,
-        per_domain: int | None = None,
-        per_domain_least: int | None = None,
-        falls_every: int = 6_666,
-        per_host: bool = False,
-        mode: Mode = "tree",
-        preset: str = "",
-        rules: dict[str, Any] | None = None,
-    ) -> None:
-        check_kinds(
-            self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
-            per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
-            per_host=(per_host, FLAG), mode=(mode, kind_one_of(get_args(Mode))), preset=(preset, TEXT),
-            rules=(rules, DICT.or_none()),
-        )  # fmt: skip
-        self.keywords = None if keywords is None else checked(keywords)
-        with error_about(self, "relevance", relevance):
-            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
-        self.per_domain = per_domain
-        self.per_domain_least = per_domain_least
-        self.falls_every = falls_every
-        self.per_host = per_host
-        self.mode = mode
-        self.preset = preset
-        self.rules = rules
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every, by_host=per_host)
+    mode: Mode = parameter(
+        '``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf; '
+        '``"synchronous"`` judges every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges '
+        'each link once, when it is found; ``"random"`` takes any.',
+        default="tree",
+    )
+    preset: Literal["", "tres-2023"] = parameter(
+        '``"tres-2023"``: the rules of the paper and its released code.', default=""
+    )
+    rules: dict[str, Any] | None = parameter(
+        "Changes to the rules, by name, see :class:`~scrapy_focus.policies.treeq.rules.Rules`.", default=None
+    )
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
         self._rules_for(Mission())
         self.steps = 0  # picks

@@ -88,12 +88,8 @@ class Rules:
         Raises
         ------
         ConfigError
-            If there is no such preset, no such rule, or a rule cannot be so.
+            If there is no such rule, or a rule cannot be so.
         """
-        if preset not in ("", "tres-2023") or not isinstance(changes, dict):
-            raise ConfigError(
-                f"preset is {brief(preset)}, rules is {brief(changes)}; a preset is '' or 'tres-2023', rules is a dict"
-            )
         _check_names(changes, [field.name for field in fields(cls)])
         rules = cls(groups=not topical)
         if topical:

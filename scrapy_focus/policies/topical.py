@@ -1,0 +1,56 @@
+"""What policies that read links by a topic have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from os import PathLike
+
+from scrapy_focus.core.mission import Topic
+from scrapy_focus.core.parameters import configurable, parameter
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.policies.domains import Domains
+from scrapy_focus.topic.models import relevance_of
+
+
+def plain(texts: Collection[str]) -> tuple[str, ...]:
+    """Return texts as a tuple of plain ones."""
+    return tuple(map(str, texts))
+
+
+@configurable
+class TopicPolicy(Policy):
+    """Base of policies that read links by a topic, and fetch so many pages of a domain at most."""
+
+    keywords: Collection[str] | None = parameter(
+        "Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of the "
+        "mission.",
+        default=None,
+        convert=plain,
+    )
+    relevance: str | PathLike[str] | Topic | None = parameter(
+        "A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the "
+        "mission.",
+        default=None,
+        convert=relevance_of,
+    )
+    per_domain: int | None = parameter(
+        "Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten "
+        "failures count as one page.",
+        default=None,
+        at_least=1,
+    )
+    per_domain_least: int | None = parameter(
+        "That number is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it "
+        "stays.",
+        default=None,
+        at_least=1,
+    )
+    falls_every: int = parameter(
+        "Pages that are asked for, after which ``per_domain`` is halved.", default=6_666, at_least=1
+    )
+    per_host: bool = parameter("Hosts count for themselves, in place of their registered domains.", default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.domains = Domains(
+            self.per_domain, least=self.per_domain_least, falls_every=self.falls_every, by_host=self.per_host
+        )
