@@ -12,14 +12,16 @@ Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.frontier import Ranks
-from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds, error_about, kind_one_of
+from scrapy_focus.core.frontier import Ranked, Ranks
+from scrapy_focus.core.parameters import configurable, error_about, parameter
 from scrapy_focus.core.policy import Policy, PolicyTable
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -37,11 +39,11 @@ from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.documents import document_of, shown_on
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier, Keeps, Ranked
+    from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Page, Pick
@@ -65,17 +67,10 @@ _SHORTLY = 1.0  # seconds until it is looked again whether hosts are free that a
 _FOR_NOW = (408, 429)  # errors below 500 that pass
 
 
-def _is_lookahead(value: object) -> bool:
-    if isinstance(value, str):
-        return value in ("full", "none")
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-_LOOKAHEAD = Kind("'full', 'none', or a number of links from 1", _is_lookahead)
-
 _PARTS = {"start": "start of walk, step", "step": "step", "look": "a page linked from step"}  # of a walk
 
 
+@configurable
 class Foragers(Policy):
     """A fleet of foragers, which look for documents that nobody sent before.
 
@@ -83,37 +78,6 @@ class Foragers(Policy):
     steps. At each step it fetches a page and looks at those that the page links to. What is young among these, and was
     not sent by it as it is, it sends; the first who sends a document earns. All share the requests of one crawl: a page
     that two want is fetched once, and both get to know it.
-
-    Parameters
-    ----------
-    mode
-        What is learned. Of the paper: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``, the
-        default with a preset), or nothing (``"fixed"``). Who does not learn the weblog starts from the first seeds; who
-        does not learn the order has random weights. Beyond the paper, and the default: ``"learned"`` foragers start
-        where most targets should have come up since the last visit, by learned rates, and follow links by their
-        features.
-    lookahead
-        Which links of a page are fetched besides at each step: all (``"full"``), so many that promise most, or none
-        (``"none"``). What a page promises that was not fetched is told from the page with the link and its words.
-    order
-        Which link is next: that of the most value, or one at ``"random"``.
-    territory
-        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
-        of the seeds has one at least, and so has any other one as long as there is room. So all are asked at the same
-        time, where each may be asked only now and then.
-    shortest
-        Seconds for which a page is not fetched again: what was seen of it is remembered.
-    roam
-        Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
-    explore
-        Share of the steps in which it visits a page of its weblog again, though more is expected of new ones. In as
-        many choices those have a request whose turn it is, though others expect more.
-    fewest, most
-        Foragers at least and at most.
-    rules
-        Further constants, by name: the fields of :class:`~scrapy_focus.policies.foragers.rules.Rules`.
-    preset
-        ``"palotai-2005"``: as published. All links are looked at, and no page is spared.
 
     Notes
     -----
@@ -144,63 +108,77 @@ class Foragers(Policy):
         "WLRL": {"mode": "WLRL", "preset": PUBLISHED},
     }
 
-    frontier: Ranked
-    _homes: KeyMap | None
+    _homes: KeyMap | None = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        mode: Mode | None = None,
-        lookahead: Literal["full", "none"] | int = "none",
-        order: Order = "value",
-        territory: Territory = "any",
-        shortest: float = 60.0,
-        roam: float = 0.2,
-        explore: float = 0.1,
-        fewest: int = 2,
-        most: int = 16,
-        rules: Mapping[str, Any] | None = None,
-        preset: str = "",
-    ) -> None:
-        check_kinds(
-            self, mode=(mode, kind_one_of(get_args(Mode)).or_none()), order=(order, kind_one_of(get_args(Order))),
-            territory=(territory, kind_one_of(get_args(Territory))), shortest=(shortest, NUMBER),
-            roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
-            rules=(rules, DICT.or_none()), preset=(preset, kind_one_of(("", PUBLISHED))),
-            lookahead=(lookahead, _LOOKAHEAD),
-        )  # fmt: skip
-        if mode in (None, "learned") and not preset and (lookahead, order) != ("none", "value"):
+    frontier: Ranked = field(init=False)
+
+    mode: Mode | None = parameter(
+        'What is learned. Of the paper: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``, the '
+        'default with a preset), or nothing (``"fixed"``). Who does not learn the weblog starts from the first '
+        'seeds; who does not learn the order has random weights. Beyond the paper, and the default: ``"learned"`` '
+        "foragers start where most targets should have come up since the last visit, by learned rates, and follow "
+        "links by their features.",
+        default=None,
+    )
+    lookahead: Literal["full", "none"] | int = parameter(
+        'Which links of a page are fetched besides at each step: all (``"full"``), so many that promise most, or '
+        'none (``"none"``). What a page promises that was not fetched is told from the page with the link and its '
+        "words.",
+        default="none",
+        at_least=1,
+    )
+    order: Order = parameter('Which link is next: that of the most value, or one at ``"random"``.', default="value")
+    territory: Territory = parameter(
+        'Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each '
+        "host of the seeds has one at least, and so has any other one as long as there is room. So all are asked at "
+        "the same time, where each may be asked only now and then.",
+        default="any",
+    )
+    shortest: float = parameter(
+        "Seconds for which a page is not fetched again: what was seen of it is remembered.", default=60.0, at_least=0
+    )
+    roam: float = parameter(
+        'Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.',
+        default=0.2,
+        at_least=0,
+        at_most=1,
+    )
+    explore: float = parameter(
+        "Share of the steps in which it visits a page of its weblog again, though more is expected of new ones. In "
+        "as many choices those have a request whose turn it is, though others expect more.",
+        default=0.1,
+        at_least=0,
+        at_most=1,
+    )
+    fewest: int = parameter("Foragers that there are at least.", default=2, at_least=1, at_most=_MOST_FORAGERS)
+    most: int = parameter("Foragers that there are at most.", default=16, at_least=1, at_most=_MOST_FORAGERS)
+    rules: Mapping[str, Any] | None = parameter(
+        "Further constants, by name: the fields of :class:`~scrapy_focus.policies.foragers.rules.Rules`.", default=None
+    )
+    preset: Literal["", "palotai-2005"] = parameter(
+        '``"palotai-2005"``: as published. All links are looked at, and no page is spared.', default=""
+    )
+
+    def __attrs_post_init__(self) -> None:
+        learned = self.mode in (None, "learned")
+        if learned and not self.preset and (self.lookahead, self.order) != ("none", "value"):
             raise ConfigError(
-                f"Foragers(mode={mode!r}, lookahead={lookahead!r}, order={order!r}): 'learned' foragers, the default, "
-                "look at no links beforehand, and go where most is expected; choose another mode, or leave lookahead "
-                "and order as they are"
+                f"Foragers(mode={self.mode!r}, lookahead={self.lookahead!r}, order={self.order!r}): 'learned' "
+                "foragers, the default, look at no links beforehand, and go where most is expected; choose another "
+                "mode, or leave lookahead and order as they are"
             )
-        if preset and mode == "learned":
+        if self.preset and self.mode == "learned":
             raise ConfigError(
-                f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
-                "mode, or no preset"
+                f"Foragers(mode={self.mode!r}, preset={self.preset!r}): 'learned' is beyond what was published; choose "
+                "another mode, or no preset"
             )
-        if not (
-            1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and min(roam, explore) >= 0 and roam + explore <= 1
-        ):
+        if self.fewest > self.most or self.roam + self.explore > 1:
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}, explore={explore}): there "
-                f"are from 1 to {_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, and so "
-                "are roam and explore, which are 1 at most together"
+                f"Foragers(fewest={self.fewest}, most={self.most}, roam={self.roam}, explore={self.explore}): fewest "
+                "is no more than most, and roam and explore are 1 at most together"
             )
-        self.mode = mode
-        self.lookahead = lookahead
-        self.order = order
-        self.territory = territory
-        self.shortest = shortest
-        self.roam = roam
-        self.explore = explore
-        self.fewest = fewest
-        self.most = most
-        self.rules = rules
-        self.preset = preset
-        with error_about(self, "rules", rules):
-            self._rules = Rules.of(rules)
+        with error_about(self, "rules", self.rules):
+            self._rules = Rules.of(self.rules)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_homes": None if self._homes is None else self._homes.arrays()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, NUMBER, WHOLE, check_kinds
+from scrapy_focus.core.parameters import FLAG, NUMBER, WHOLE
 from scrapy_focus.core.printable import brief
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ class Rules(NamedTuple):
         """
         changed = dict(changes or {})
         known = cls._field_defaults
-        for name in changed:
+        kinds = {bool: FLAG, int: WHOLE, float: NUMBER}
+        for name, value in changed.items():
             if name not in known:
                 raise ConfigError(f"rules has {brief(name)}; there are {', '.join(known)}")
+            kind = kinds[type(known[name])]
+            if not kind.fits(value):
+                raise ConfigError(f"{name} is {brief(value)}; it is {kind.said}")
         rules = cls(**changed)
-        kinds = {bool: FLAG, int: WHOLE, float: NUMBER}
-        check_kinds(cls, **{name: (getattr(rules, name), kinds[type(value)]) for name, value in known.items()})
         wrong = _wrong_with(rules)
         if wrong:
             raise ConfigError(f"rules is {changed}: {wrong}")
