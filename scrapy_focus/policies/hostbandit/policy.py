@@ -11,13 +11,13 @@ Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, error_about, kind_one_of
+from scrapy_focus.core.parameters import configurable, error_about, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
@@ -65,45 +65,9 @@ _FIRST = np.ones(1, np.bool_)
 _NO_PARENT = np.zeros((1, PARENTS), np.uint32)
 
 
+@configurable
 class HostBandit(Policy):
     """Takes the best link of the best host, by what its pages were worth so far and what its links promise.
-
-    Parameters
-    ----------
-    score
-        What makes a host the best one, one of
-        :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default ``"joint"``, for which the record of a host
-        is the prior of each of its links, and the classifier learns what is beyond it; ``"posterior x best"`` where the
-        classifier cannot do so, and ``"success rate x best"`` where links are judged once.
-    arm
-        What counts as a host: its registered ``"domain"``, the ``"host"`` itself, or a host with the first folder of
-        the path (``"section"``).
-    explore
-        Share of the choices in which the host is drawn at random (lambda), from 0 to 1.
-    decay
-        How that falls: not (``"none"``), to a half, a third, a quarter ... after ``decay_every`` choices each
-        (``"hyperbolic"``), or to a half each time (``"exponential"``).
-    decay_every
-        Choices.
-    classifier
-        What judges a link: logistic regression (``"hashed"``), naive Bayes (``"bayes"``), both on hashed features,
-        scikit-learn's ``SGDClassifier`` (``"sgd"``), or a ``"static"`` model that learns nothing.
-    model
-        The file of the static model, as ``scrapy focus-train`` writes it: it reads the words of URLs and anchors.
-    places
-        Whether the classifier reads anchors, and where links stand on their pages.
-    per_domain
-        Pages of a registered domain at most; ``None``: as many as there are.
-    per_host
-        These are pages of each host instead; then a host is an arm of its own where ``arm`` is ``"domain"``.
-    candidates
-        Links of a host that are drawn and judged when a host is chosen.
-    strength
-        Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from how
-        alike the pages of a host are.
-    preset
-        ``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and
-        siblings, and leave their hosts in this order; a page that fails counts for nothing.
 
     Notes
     -----
@@ -141,68 +105,80 @@ class HostBandit(Policy):
     summary: ClassVar[str] = "Learns which hosts are worth asking, and which of their links to take first."
     may_change: ClassVar[frozenset[str]] = frozenset(("explore",))
 
-    def __init__(
-        self,
-        *,
-        score: str | None = None,
-        arm: str = "domain",
-        explore: float = 0.05,
-        decay: Decay = "hyperbolic",
-        decay_every: int = 1000,
-        classifier: Classifier = "hashed",
-        model: str = "",
-        places: bool = True,
-        per_domain: int | None = None,
-        per_host: bool = False,
-        candidates: int = 12,
-        strength: float | None = None,
-        preset: str = "",
-    ) -> None:
-        check_kinds(
-            self, score=(score, kind_one_of(SCORES).or_none()), arm=(arm, kind_one_of(ARMS)), explore=(explore, NUMBER),
-            decay=(decay, kind_one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
-            classifier=(classifier, kind_one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
-            candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
-            preset=(preset, kind_one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
-            per_host=(per_host, FLAG),
-        )  # fmt: skip
+    score: str | None = parameter(
+        "What makes a host the best one, one of :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default "
+        '``"joint"``, for which the record of a host is the prior of each of its links, and the classifier learns '
+        'what is beyond it; ``"posterior x best"`` where the classifier cannot do so, and ``"success rate x best"`` '
+        "where links are judged once.",
+        default=None,
+        one_of=SCORES,
+    )
+    arm: str = parameter(
+        'What counts as a host: its registered ``"domain"``, the ``"host"`` itself, or a host with the first folder '
+        'of the path (``"section"``).',
+        default="domain",
+        one_of=ARMS,
+    )
+    explore: float = parameter(
+        "Share of the choices in which the host is drawn at random (lambda).", default=0.05, at_least=0, at_most=1
+    )
+    decay: Decay = parameter(
+        'How ``explore`` falls: not (``"none"``), to a half, a third, a quarter ... after ``decay_every`` choices each '
+        '(``"hyperbolic"``), or to a half each time (``"exponential"``).',
+        default="hyperbolic",
+    )
+    decay_every: int = parameter("Choices after which ``explore`` falls by one step.", default=1000, at_least=1)
+    classifier: Classifier = parameter(
+        'What judges a link: logistic regression (``"hashed"``), naive Bayes (``"bayes"``), both on hashed features, '
+        'scikit-learn\'s ``SGDClassifier`` (``"sgd"``), or a ``"static"`` model that learns nothing.',
+        default="hashed",
+    )
+    model: str = parameter(
+        "The file of the static model, as ``scrapy focus-train`` writes it: it reads the words of URLs and anchors.",
+        default="",
+    )
+    places: bool = parameter(
+        "Whether the classifier reads anchors, and where links stand on their pages.", default=True
+    )
+    per_domain: int | None = parameter(
+        "Pages of a registered domain at most; ``None``: as many as there are.", default=None, at_least=1
+    )
+    per_host: bool = parameter(
+        'These are pages of each host instead; then a host is an arm of its own where ``arm`` is ``"domain"``.',
+        default=False,
+    )
+    candidates: int = parameter(
+        "Links of a host that are drawn and judged when a host is chosen.", default=12, at_least=1
+    )
+    strength: float | None = parameter(
+        "Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from "
+        "how alike the pages of a host are.",
+        default=None,
+        above=0,
+    )
+    preset: Literal["", "cikm-2014"] = parameter(
+        '``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and '
+        "siblings, and leave their hosts in this order; a page that fails counts for nothing.",
+        default="",
+    )
+
+    def __attrs_post_init__(self) -> None:
         who = type(self).__qualname__
-        is_strong = strength is None or strength > 0
-        if not 0 <= explore <= 1 or min(decay_every, candidates) < 1 or not is_strong:
+        if (self.classifier == _STATIC) != bool(self.model):
             raise ConfigError(
-                f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
-                "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
+                f"{who}(classifier={self.classifier!r}, model={self.model!r}): a static classifier takes the file of a "
+                "model that scrapy focus-train wrote, and no other one does"
             )
-        if per_domain is not None and per_domain < 1:
-            raise ConfigError(f"{who}(per_domain={per_domain}): per_domain is a number of pages from 1, or None")
-        if (classifier == _STATIC) != bool(model):
+        if self.score == JOINT and (self.classifier != _HASHED or self.preset):
             raise ConfigError(
-                f"{who}(classifier={classifier!r}, model={model!r}): a static classifier takes the file of a model "
-                "that scrapy focus-train wrote, and no other one does"
+                f"{who}(score={self.score!r}, classifier={self.classifier!r}, preset={self.preset!r}): the joint score "
+                f"takes the classifier {_HASHED!r}, which learns what is beyond the record of a host, and no preset; "
+                "choose another score, such as 'posterior x best'"
             )
-        if score == JOINT and (classifier != _HASHED or preset):
-            raise ConfigError(
-                f"{who}(score={score!r}, classifier={classifier!r}, preset={preset!r}): the joint score takes "
-                f"the classifier {_HASHED!r}, which learns what is beyond the record of a host, and no preset; choose "
-                "another score, such as 'posterior x best'"
-            )
-        self.score = score
-        self.arm = arm
-        self.explore = explore
-        self.decay = decay
-        self.decay_every = decay_every
-        self.classifier = classifier
-        self.model = model
-        self.places = places
-        self.per_domain = per_domain
-        self.per_host = per_host
-        self.candidates = candidates
-        self.strength = strength
-        self.preset = preset
         self._static: Topic | None = None
-        if model:
-            with error_about(self, "model", model):
-                self._static = load_relevance(model)
+        if self.model:
+            with error_about(self, "model", self.model):
+                self._static = load_relevance(self.model)
 
     @property
     def judges_once(self) -> bool:
