@@ -8,12 +8,14 @@ which pages lead to targets: of two links that are none, it has no reason to pre
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import WHOLE, check_kinds
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
@@ -21,11 +23,10 @@ from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.text import N_PAIRS, char_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
 QUEUE = 0  # links that were found during the warm-up: first in, first out
@@ -41,6 +42,7 @@ _LEAST, _MOST = -745.0, 37.0  # beyond these a probability is exactly 0 or 1
 _DEEPEST = 1000
 
 
+@configurable
 class Focused(Policy):
     """The FOCUSED baseline of the SB-CLASSIFIER paper: most probable target first.
 
@@ -49,13 +51,6 @@ class Focused(Policy):
     ranked by their probability of being a target. From then on the classifier learns from every ``batch`` of labels,
     and each link is ranked once, when it is found. A target is the label 1, a page or any other file the label 0;
     errors and start pages are none.
-
-    Parameters
-    ----------
-    warmup
-        Requests that are made breadth-first.
-    batch
-        Labels to collect before each training after the first.
 
     Notes
     -----
@@ -98,16 +93,14 @@ class Focused(Policy):
     summary: ClassVar[str] = "Learns which addresses look like targets, and asks for the likeliest ones first."
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"FOCUSED": {}}
 
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(self, *, warmup: int = 100, batch: int = 10) -> None:
-        check_kinds(self, warmup=(warmup, WHOLE), batch=(batch, WHOLE))
-        if warmup < 0 or batch < 1:
-            raise ConfigError(f"Focused(warmup={warmup}, batch={batch}): warmup is at least 0, batch at least 1")
-        self.warmup = warmup
-        self.batch = batch
+    warmup: int = parameter("Requests that are made breadth-first.", default=100, at_least=0)
+    batch: int = parameter("Labels to collect before each training after the first.", default=10, at_least=1)
+
+    def __attrs_post_init__(self) -> None:
         self.steps = 0
-        self.classifier = OnlineClassifier(n_features=N_FEATURES, batch=batch)
+        self.classifier = OnlineClassifier(n_features=N_FEATURES, batch=self.batch)
         self._warming = True
         self._found = 0
 

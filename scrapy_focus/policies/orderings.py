@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy_focus.core.parameters import FLAG, check_kinds
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.policies.bases import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement
 
@@ -38,14 +39,9 @@ class BreadthFirst(Ordering):
         return -float(self._found)
 
 
+@configurable
 class DepthFirst(Ordering):
     """The links of the page that came back last leave first, in the order in which they stand on that page.
-
-    Parameters
-    ----------
-    last_first
-        In the opposite order: the last link of a page first, as a plain stack has it. The released baseline of the
-        SB-CLASSIFIER paper does so.
 
     Examples
     --------
@@ -62,9 +58,13 @@ class DepthFirst(Ordering):
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"DFS": {"last_first": True}}
     reads_page: ClassVar[bool] = False
 
-    def __init__(self, *, last_first: bool = False) -> None:
-        check_kinds(self, last_first=(last_first, FLAG))
-        self.last_first = last_first
+    last_first: bool = parameter(
+        "In the opposite order: the last link of a page first, as a plain stack has it. The released baseline of the "
+        "SB-CLASSIFIER paper does so.",
+        default=False,
+    )
+
+    def __attrs_post_init__(self) -> None:
         self._found = 0
 
     def rank(self, link: Link, source: Outcome | None) -> float:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.giving_up import give_up
-from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, error_about, kind_one_of
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Left, Policy, WatchedPage
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement
@@ -28,12 +30,12 @@ from scrapy_focus.policies.branching.features import BYTES
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
+    from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Memo, Outcome, Pick, Signal
 
@@ -59,6 +61,15 @@ class _Choice(NamedTuple):
     new: float  # reward that was expected of the best new link
 
 
+def _discovery(params: Mapping[str, Any] | None) -> BranchingBandit:
+    """Return the policy for new links, made with these parameters; one that it does not take is a ConfigError."""
+    try:
+        return BranchingBandit(**(params or {}))
+    except TypeError as error:
+        raise ConfigError(f"BranchingBandit does not take this: {error}") from error
+
+
+@configurable
 class Revisits(Policy):
     """Fetches pages again when that pays, and new ones beside: to keep copies fresh, or to find what is new soon.
 
@@ -68,25 +79,6 @@ class Revisits(Policy):
     links to targets appear on it, is learned from its visits, and before them from what pages like it did. New links
     are for a :class:`~scrapy_focus.policies.branching.BranchingBandit`. A page that is due and a new link compete by
     the reward that is expected of one request.
-
-    Parameters
-    ----------
-    goal
-        What is to be fresh. ``"news"``: new targets are to be known soon. ``"copies"``: targets are to be as they are
-        on the site, too. By default ``"copies"`` where MIME types are looked for, and else ``"news"``.
-    per_day
-        Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.
-    longest
-        Days after which a page is due at the latest. A copy is visited then in any case; where news is looked for, a
-        page is that promises more than any other.
-    shortest
-        Seconds between two visits of a page at least.
-    fade
-        Days after which what was learned of a page counts half; 0: it never fades.
-    explore
-        Share of the choices between a page that is due and a new link in which the worse one is taken.
-    discovery
-        Parameters of the BranchingBandit, by name.
 
     Notes
     -----
@@ -106,39 +98,44 @@ class Revisits(Policy):
     summary: ClassVar[str] = "Fetches pages again when enough should have changed, as often as the budget allows."
     may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "explore"))
 
-    frontier: Drawn
+    frontier: Drawn = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        goal: Purpose | None = None,
-        per_day: float = 2000.0,
-        longest: float = 14.0,
-        shortest: float = 60.0,
-        fade: float = 30.0,
-        explore: float = 0.1,
-        discovery: Mapping[str, Any] | None = None,
-    ) -> None:
-        check_kinds(
-            self, goal=(goal, kind_one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
-            longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER),
-            explore=(explore, NUMBER), discovery=(discovery, DICT.or_none()),
-        )  # fmt: skip
-        self.goal = goal
-        self.per_day = per_day
-        self.longest = longest
-        self.shortest = shortest
-        self.fade = fade
-        self.explore = explore
-        self.discovery = discovery
-        if not (per_day > 0 and 0 < shortest <= longest * DAY and fade >= 0 and 0 <= explore <= 1):
+    goal: Purpose | None = parameter(
+        'What is to be fresh. ``"news"``: new targets are to be known soon. ``"copies"``: targets are to be as they '
+        'are on the site, too. By default ``"copies"`` where MIME types are looked for, and else ``"news"``.',
+        default=None,
+    )
+    per_day: float = parameter(
+        "Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.",
+        default=2000.0,
+        above=0,
+    )
+    longest: float = parameter(
+        "Days after which a page is due at the latest. A copy is visited then in any case; where news is looked for, "
+        "a page is that promises more than any other.",
+        default=14.0,
+        above=0,
+    )
+    shortest: float = parameter("Seconds between two visits of a page at least.", default=60.0, above=0)
+    fade: float = parameter(
+        "Days after which what was learned of a page counts half; 0: it never fades.", default=30.0, at_least=0
+    )
+    explore: float = parameter(
+        "Share of the choices between a page that is due and a new link in which the worse one is taken.",
+        default=0.1,
+        at_least=0,
+        at_most=1,
+    )
+    discovery: Mapping[str, Any] | None = parameter(
+        "Parameters of the BranchingBandit, by name.", default=None, check=_discovery
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.shortest > self.longest * DAY:
             raise ConfigError(
-                f"Revisits(per_day={per_day}, longest={longest}, shortest={shortest}, fade={fade}, "
-                f"explore={explore}): per_day and shortest are above 0, longest (in days) is no less than shortest "
-                "(in seconds), fade is at least 0, explore is in [0, 1]"
+                f"Revisits(longest={self.longest}, shortest={self.shortest}): longest (in days) is no less than "
+                "shortest (in seconds)"
             )
-        with error_about(self, "discovery", discovery):
-            _discovery(discovery)
 
     def keeps(self, mission: Mission) -> Keeps:
         return Vectors(BYTES)
@@ -424,11 +421,3 @@ def _remember(memory: dict[int, Any], key: int, value: Any) -> None:
     memory[key] = value
     if len(memory) > _MOST:
         del memory[next(iter(memory))]
-
-
-def _discovery(params: Mapping[str, Any] | None) -> BranchingBandit:
-    """Return the policy for new links, made with these parameters; one that it does not take is a ConfigError."""
-    try:
-        return BranchingBandit(**(params or {}))
-    except TypeError as error:
-        raise ConfigError(f"BranchingBandit does not take this: {error}") from error

@@ -9,9 +9,10 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from attrs import field
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import NUMBER, WHOLE, check_kinds
+from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
@@ -20,7 +21,7 @@ from scrapy_focus.frontiers.keys import KeyMap
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.frontier import Frontier, Ranked
+    from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
@@ -126,17 +127,12 @@ class InTurn(Policy):
         return float(self._n)
 
 
+@configurable
 class HubsInTurn(InTurn):
     """Fetches known pages with many links in turn, and links that are new to it beside.
 
     It is :class:`InTurn`, but only pages with many links are fetched again: those list what is new. A page that had so
     many once is one of them for good.
-
-    Parameters
-    ----------
-    links
-        So many different links or more make a page one that is fetched again. Those that lead where the crawl does not
-        go are not counted.
 
     Notes
     -----
@@ -145,12 +141,15 @@ class HubsInTurn(InTurn):
 
     summary: ClassVar[str] = "Fetches known pages with many links in turn, and new pages by turns with them."
 
-    def __init__(self, *, links: int = 20) -> None:
-        check_kinds(self, links=(links, WHOLE))
-        if links < 1:
-            raise ConfigError(f"HubsInTurn(links={links}): links is at least 1")
+    links: int = parameter(
+        "So many different links or more make a page one that is fetched again. Those that lead where the crawl does "
+        "not go are not counted.",
+        default=20,
+        at_least=1,
+    )
+
+    def __attrs_post_init__(self) -> None:
         super().__init__()
-        self.links = links
         self._coming: dict[int, int] = {}  # links of pages that are being placed, by pick
         self._found = 0  # links of the page that came last
 
@@ -193,16 +192,12 @@ class AtRandom(InTurn):
         return super().rank() - float(self.rng.exponential(2 * self._visited))
 
 
+@configurable
 class Restarts(Policy):
     """Breadth-first, from nothing each day.
 
     At the beginning of each round the seeds are fetched, and then the links of the pages that come, as if nothing were
     known yet. A round that is not done when the next one begins is broken off: what it left waits behind all others.
-
-    Parameters
-    ----------
-    every
-        Days from the beginning of a round to that of the next one.
 
     Notes
     -----
@@ -217,13 +212,9 @@ class Restarts(Policy):
     never_ends: ClassVar[bool] = True
     reads_page: ClassVar[bool] = False
     wants_known: ClassVar[frozenset[State]] = frozenset((State.WAITING, State.FETCHED, State.GIVEN_UP))
-    frontier: Ranked
+    frontier: Ranked = field(init=False)
 
-    def __init__(self, *, every: float = 1.0) -> None:
-        check_kinds(self, every=(every, NUMBER))
-        if not every > 0:
-            raise ConfigError(f"Restarts(every={every}): every is above 0, in days")
-        self.every = every
+    every: float = parameter("Days from the beginning of a round to that of the next one.", default=1.0, above=0)
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.round = 0
