@@ -104,9 +104,9 @@ def _are_texts(value: object) -> bool:
 NUMBER = Kind("a number", _is_number)
 WHOLE = Kind("a whole number", lambda value: isinstance(value, Integral) and _is_number(value))
 FLAG = Kind("True or False", lambda value: isinstance(value, bool))
-TEXT = Kind("a text", lambda value: isinstance(value, str))
-TEXTS = Kind("a list of texts", _are_texts)
-DICT = Kind("a dict", lambda value: isinstance(value, dict))
+_TEXT = Kind("a text", lambda value: isinstance(value, str))
+_TEXTS = Kind("a list of texts", _are_texts)
+_DICT = Kind("a dict", lambda value: isinstance(value, dict))
 _FUNCTION = Kind("a function", callable)
 
 
@@ -183,13 +183,6 @@ def configurable(cls: type[T]) -> type[T]:
     return made
 
 
-def check_kinds(owner: object, **parameters: tuple[object, Kind]) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a parameter that is not of its kind."""
-    for name, (value, kind) in parameters.items():
-        if not kind.fits(value):
-            raise ConfigError(f"{type(owner).__qualname__}({name}={brief(value)}): {name} is {kind.said}")
-
-
 @contextmanager
 def error_about(owner: object, name: str, value: object) -> Iterator[None]:
     """Let an error that is raised meanwhile name the parameter that it is about."""
@@ -240,24 +233,23 @@ class _Declared(NamedTuple):
 
     def _kind_of_one(self, hint: Any) -> Kind | None:
         if self.one_of and hint is str:
-            return kind_one_of(self.one_of)
-        plain = {float: self.bounds.of(NUMBER), int: self.bounds.of(WHOLE), bool: FLAG, str: TEXT}
+            return _one_of(self.one_of)
+        plain = {float: self.bounds.of(NUMBER), int: self.bounds.of(WHOLE), bool: FLAG, str: _TEXT}
         if hint in plain:
             return plain[hint]
         origin = get_origin(hint) or hint
         if origin is Literal:
-            return kind_one_of(get_args(hint))
+            return _one_of(get_args(hint))
         if origin is Callable:
             return _FUNCTION
         if isinstance(origin, type) and issubclass(origin, Mapping):
-            return DICT
+            return _DICT
         if isinstance(origin, type) and issubclass(origin, Collection) and set(get_args(hint)) <= {str, ...}:
-            return TEXTS
+            return _TEXTS
         return None
 
 
-def kind_one_of(texts: Collection[str]) -> Kind:
-    """Return the kind of a text that is one of these."""
+def _one_of(texts: Collection[str]) -> Kind:
     said = ", ".join(text or "''" for text in texts)
     return Kind(f"one of {said}", lambda value: isinstance(value, str) and value in texts)
 

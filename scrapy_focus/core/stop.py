@@ -6,7 +6,11 @@ import math
 from typing import Any, ClassVar, Protocol
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import NUMBER, WHOLE, Kind, check_kinds
+from scrapy_focus.core.parameters import NUMBER, WHOLE, Bounds, configurable, parameter
+from scrapy_focus.core.printable import brief
+
+_LIMIT = Bounds(above=0).of(NUMBER)
+_PATIENCE = Bounds(at_least=1).of(WHOLE).or_none()
 
 
 class StopRule(Protocol):
@@ -28,23 +32,13 @@ class StopRule(Protocol):
         """Go on from what an earlier run saw."""
 
 
+@configurable
 class Plateau:
     """Says when a crawl has stopped finding targets.
 
     Every ``window`` requests the slope of the harvest curve is taken, in targets per request, and averaged with the
     earlier ones with exponential weights. When the average has stayed below ``slope`` for ``patience`` windows in a
     row, the crawl has reached a plateau.
-
-    Parameters
-    ----------
-    window
-        Requests between two looks (nu in the paper).
-    slope
-        Targets per request below which it is not worth going on (epsilon).
-    decay
-        Weight of the newest slope in the average (gamma), in (0, 1].
-    patience
-        Windows in a row (kappa).
 
     Notes
     -----
@@ -61,19 +55,14 @@ class Plateau:
 
     reason: ClassVar[str] = "plateau"
 
-    def __init__(self, *, window: int = 1000, slope: float = 0.2, decay: float = 0.05, patience: int = 15) -> None:
-        check_kinds(
-            self, window=(window, WHOLE), slope=(slope, NUMBER), decay=(decay, NUMBER), patience=(patience, WHOLE)
-        )
-        if window < 1 or patience < 1 or not 0 < decay <= 1 or slope < 0:
-            raise ConfigError(
-                f"Plateau(window={window}, slope={slope}, decay={decay}, patience={patience}): window and patience "
-                "must be at least 1, decay in (0, 1], slope at least 0"
-            )
-        self.window = window
-        self.slope = slope
-        self.decay = decay
-        self.patience = patience
+    window: int = parameter("Requests between two looks (nu in the paper).", default=1000, at_least=1)
+    slope: float = parameter(
+        "Targets per request below which it is not worth going on (epsilon).", default=0.2, at_least=0
+    )
+    decay: float = parameter("Weight of the newest slope in the average (gamma).", default=0.05, above=0, at_most=1)
+    patience: int = parameter("Windows in a row (kappa).", default=15, at_least=1)
+
+    def __attrs_post_init__(self) -> None:
         self.average: float | None = None
         self.below = 0
         self._requests = 0
@@ -127,14 +116,10 @@ class CostLimit:
     reason: ClassVar[str] = "cost_limit"
 
     def __init__(self, limit: float, *, patience: int | None = None, first: int | None = None) -> None:
-        check_kinds(
-            self, limit=(limit, Kind("a number above 0", NUMBER.fits)), patience=(patience, WHOLE.or_none()),
-            first=(first, WHOLE.or_none()),
-        )  # fmt: skip
-        if not 0 < limit < math.inf or any(each is not None and each < 1 for each in (patience, first)):
+        if not (_LIMIT.fits(limit) and _PATIENCE.fits(patience) and _PATIENCE.fits(first)):
             raise ConfigError(
-                f"CostLimit({limit}, patience={patience}, first={first}): limit is a number above 0, patience and "
-                "first are at least 1"
+                f"CostLimit({brief(limit)}, patience={brief(patience)}, first={brief(first)}): limit is {_LIMIT.said}, "
+                f"patience and first are {_PATIENCE.said}"
             )
         self.limit = limit
         self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience

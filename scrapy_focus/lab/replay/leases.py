@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import WHOLE, Kind, check_kinds
+from scrapy_focus.core.parameters import configurable, parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Set
+    from collections.abc import Set
 
     from scrapy_focus.core.types import Pick
 
-_BOUND = Kind("a whole number, a function, or None", lambda it: it is None or callable(it) or WHOLE.fits(it))
 _NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@configurable
 class Leases:
     """How many picks are out at once, and with whom.
 
@@ -26,42 +24,22 @@ class Leases:
     A pick is chosen as soon as there is room for it, and hosts of workers without room are passed over. What lies ready
     leaves in the order in which it was chosen. The way between workers and crawl takes no time.
 
-    Parameters
-    ----------
-    workers
-        How many fetch for the crawl.
-    slots
-        Picks that each of them downloads at once.
-    ahead
-        Picks that lie ready at each of them, beyond these.
-    per_host
-        Picks of one host that are out; any number by default.
-    most_out
-        Picks that are out in all, or what says so of the outcomes and the hosts so far, like
-        :func:`~scrapy_focus.core.outstanding.most_out`; by default all for which workers have room.
-
     Raises
     ------
     ConfigError
         If a number makes no sense.
     """
 
-    workers: int = 1
-    slots: int = 16
-    ahead: int = 0
-    per_host: int | None = None
-    most_out: int | Callable[[int, int], int] | None = None
-
-    def __post_init__(self) -> None:
-        check_kinds(
-            self, workers=(self.workers, WHOLE), slots=(self.slots, WHOLE), ahead=(self.ahead, WHOLE),
-            per_host=(self.per_host, WHOLE.or_none()), most_out=(self.most_out, _BOUND),
-        )  # fmt: skip
-        bounds = [self.workers, self.slots, *(n for n in (self.per_host, self.most_out) if isinstance(n, int))]
-        if min(bounds) < 1 or self.ahead < 0:
-            raise ConfigError(
-                f"{self!r}: workers, slots, per_host and most_out are at least 1, and ahead is not negative"
-            )
+    workers: int = parameter("How many fetch for the crawl.", default=1, at_least=1)
+    slots: int = parameter("Picks that each of them downloads at once.", default=16, at_least=1)
+    ahead: int = parameter("Picks that lie ready at each of them, beyond these.", default=0, at_least=0)
+    per_host: int | None = parameter("Picks of one host that are out; any number by default.", default=None, at_least=1)
+    most_out: int | Callable[[int, int], int] | None = parameter(
+        "Picks that are out in all, or what says so of the outcomes and the hosts so far, like "
+        ":func:`~scrapy_focus.core.outstanding.most_out`; by default all for which workers have room.",
+        default=None,
+        at_least=1,
+    )
 
     def bound(self, outcomes: int, hosts: int) -> int:
         """Return how many picks may be out after so many outcomes, with so many hosts; at least one."""
