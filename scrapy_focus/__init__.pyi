@@ -26,6 +26,8 @@ from scrapy_focus.core.log import EventLog as EventLog
 from scrapy_focus.core.mission import LearningTopic as LearningTopic
 from scrapy_focus.core.mission import Mission as Mission
 from scrapy_focus.core.mission import Topic as Topic
+from scrapy_focus.core.parameters import configurable as configurable
+from scrapy_focus.core.parameters import parameter as parameter
 from scrapy_focus.core.policy import Left as Left
 from scrapy_focus.core.policy import Policy as Policy
 from scrapy_focus.core.policy import PolicyTable as PolicyTable

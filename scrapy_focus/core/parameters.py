@@ -250,8 +250,7 @@ class _Declared(NamedTuple):
 
 
 def _one_of(texts: Collection[str]) -> Kind:
-    said = ", ".join(text or "''" for text in texts)
-    return Kind(f"one of {said}", lambda value: isinstance(value, str) and value in texts)
+    return Kind(f"one of {', '.join(map(repr, texts))}", lambda value: isinstance(value, str) and value in texts)
 
 
 def _with_checks(cls: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
@@ -272,7 +271,7 @@ def _hint_of(cls: type, field: attrs.Attribute[Any]) -> Any:
     """Return the annotation of a parameter as an object."""
     annotated = SimpleNamespace(__annotations__={field.name: field.type})
     try:
-        return get_type_hints(annotated, vars(sys.modules[cls.__module__]))[field.name]
+        return get_type_hints(annotated, getattr(sys.modules.get(cls.__module__), "__dict__", {}))[field.name]
     except NameError as error:
         raise TypeError(
             f"{cls.__qualname__}.{field.name} has the annotation {field.type}, and {error.name!r} is not defined; "

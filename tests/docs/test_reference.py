@@ -296,28 +296,31 @@ def test_systems_name_code_that_exists(page: Path) -> None:
             assert hasattr(module, name), f"{path}.py has no {name}"
 
 
-def test_parameter_table_has_the_defaults_of_the_class() -> None:
-    """The parameters of SB-CLASSIFIER are documented with their defaults."""
-    from scrapy_focus.policies.tagpath.policy import TagPath
-
+@pytest.mark.parametrize(
+    ("page", "policy", "some"),
+    [
+        ("sb-classifier", "scrapy_focus.policies.tagpath.TagPath", ["theta", "n", "m", "w", "alpha", "batch"]),
+        ("branching-bandit", "scrapy_focus.policies.branching.BranchingBandit", None),
+        ("foragers", "scrapy_focus.Foragers", None),
+    ],
+)
+def test_tables_of_parameters_have_the_defaults_of_the_class(page: str, policy: str, some: list[str] | None) -> None:
+    """Each parameter is in the table of its system with its default; of SB-CLASSIFIER, each that the paper names."""
+    table = re.split(r"^   \* - (?:paper\n     - )?parameter\n", read(f"systems/{page}.rst"), flags=re.MULTILINE)[1]
     rows = re.findall(
-        r"^   \* - \w+\n     - ``(\w+)``\n     - ``(.+)``$", read("systems/sb-classifier.rst"), re.MULTILINE
+        r"^   (?:\* - \w+\n  )?(?:\* |  )- ``(\w+)``\n     - ``(.+)``$", table.split("\n\n")[0], re.MULTILINE
     )
-    assert [name for name, _ in rows] == ["theta", "n", "m", "w", "alpha", "batch"]
-    policy = TagPath()
+    declared = inspect.signature(load_object(policy)).parameters
+    assert [name for name, _ in rows] == (some or list(declared))
     for name, default in rows:
-        assert getattr(policy, name) == pytest.approx(eval(default))
+        assert eval(default) == declared[name].default, name
 
 
-def test_foragers_are_documented_with_their_defaults() -> None:
-    """Each parameter of foragers is in the table with its default, and each of their rules beside its algorithm."""
-    from scrapy_focus import Foragers
+def test_foragers_are_documented_with_their_rules() -> None:
+    """Each of their rules is beside its algorithm, with its default."""
     from scrapy_focus.policies.foragers.rules import Rules
 
     text = read("systems/foragers.rst")
-    rows = re.findall(r"^   \* - ``(\w+)``\n     - ``(.+)``$", text, re.MULTILINE)
-    defaults = {name: each.default for name, each in inspect.signature(Foragers).parameters.items()}
-    assert {name: eval(default) for name, default in rows} == defaults
     rules = dict(re.findall(r"``(\w+)`` ([\d.]+)(?=[,;\n])", text.partition("Where it is in the code")[2]))
     for name, default in Rules()._asdict().items():
         assert f"``{name}``" in text

@@ -195,7 +195,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_LEARNED_FROM": "/no/such/file.npz"}, "there is no file /no/such/file.npz; let a crawl write one"),
         (
             {"FOCUS_POLICY_PARAMS": {"unit": "hours"}},
-            "BranchingBandit(unit='hours'): unit is one of requests, bytes, seconds",
+            "BranchingBandit(unit='hours'): unit is one of 'requests', 'bytes', 'seconds'",
         ),
         ({"FOCUS_PROGRESS": "loud"}, "'auto', 'panel', 'log' or 'off'"),
         ({"FOCUS_LOG": "/proc/no/log.jsonl"}, "FOCUS_LOG is '/proc/no/log.jsonl', which cannot be written"),

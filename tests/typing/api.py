@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, assert_type
 
 import numpy as np
+from attrs import field
 
 from scrapy_focus import (
     NOT_NOW,
@@ -37,11 +39,13 @@ from scrapy_focus import (
     check_drawn,
     check_policy,
     check_ranked,
+    configurable,
     memory_frontier,
+    parameter,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -79,6 +83,37 @@ class BestHost(Bandit):
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         return {"host": pick.host, "earned": self.earned[pick.arm]}
+
+
+@configurable
+class Weighted(Ordering):
+    """Parameters that are declared make the constructor; other attributes are none."""
+
+    frontier: Ranked = field(init=False)
+    weight: float = parameter("What a link of the topic counts for.", default=1.0, above=0)
+    words: Collection[str] | None = parameter("Words of the topic.", default=None, convert=frozenset)
+
+    def __attrs_post_init__(self) -> None:
+        self.found = 0
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        return self.weight * (link.anchor in (self.words or ()))
+
+
+class HalfWeighted(Weighted):
+    """A subclass with a constructor of its own."""
+
+    def __init__(self, *, words: Collection[str]) -> None:
+        super().__init__(weight=0.5, words=words)
+
+
+def weigh() -> None:
+    """Parameters have their types, and only they can be given."""
+    assert_type(Weighted(weight=2, words=["wine"]).weight, float)
+    HalfWeighted(words=["wine"])
+    Weighted(weight="2")  # type: ignore[arg-type]
+    Weighted(frontier=None)  # type: ignore[call-arg]
+    Weighted(2.0)  # type: ignore[call-arg]
 
 
 class PerHost(Bandit):
