@@ -121,7 +121,6 @@ def parameter(
     one_of: Collection[str] = (),
     convert: Callable[[Any], object] | None = None,
     check: Callable[[Any], object] | None = None,
-    kw_only: bool = True,
 ) -> Any:
     """Declare a parameter of a class that is :func:`configurable`.
 
@@ -144,19 +143,17 @@ def parameter(
         Makes the attribute of a value that is not ``None``.
     check
         Raises :class:`~scrapy_focus.ConfigError` for a value that is not ``None`` and cannot be used.
-    kw_only
-        Whether it can only be given by its name.
     """
     declared = _Declared(doc, Bounds(above, at_least, below, at_most), tuple(one_of), convert, check)
-    return attrs.field(default=default, kw_only=kw_only, metadata={_Declared: declared})
+    return attrs.field(default=default, kw_only=True, metadata={_Declared: declared})
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, attrs.field))
 def configurable(cls: type[T]) -> type[T]:
     """Give a class the parameters that it declares with :func:`parameter`, beside those of its bases.
 
-    Each is stored under its name. A subclass may declare others in this way, or have an ``__init__`` that calls
-    ``super().__init__()``.
+    Each is given by its name, and stored under it. A subclass may declare others in this way, or have an ``__init__``
+    that calls ``super().__init__()``.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class Required(Everything):
 
     on: bool = attrs.field(default=True, init=False)
     colour: Colour = parameter("The same.", default="blue")
-    place: str = parameter("Where it is.", kw_only=False)
+    place: str = parameter("Where it is.")
 
 
 class Plain(Everything):
@@ -131,7 +131,7 @@ def test_a_value_is_converted_unless_it_is_none() -> None:
 
 
 def test_the_signature_has_names_types_and_defaults() -> None:
-    """All by keyword, but for one that says otherwise."""
+    """All by keyword, and without a default where there is none."""
     parameters = inspect.signature(Everything).parameters
     assert {each.kind for each in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
     assert parameters["words"].annotation == "Collection[str] | None"
@@ -142,7 +142,7 @@ def test_the_signature_has_names_types_and_defaults() -> None:
         Everything(sise=2.0)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="place"):
         Required()  # type: ignore[call-arg]
-    assert Required("here").place == "here"
+    assert Required(place="here").place == "here"
 
 
 def test_the_docstring_has_the_parameters_before_its_other_sections() -> None:
@@ -183,10 +183,10 @@ def test_a_section_that_is_written_by_hand_stays() -> None:
 
 def test_subclasses_declare_more_or_have_constructors() -> None:
     """What is set up after the parameters, is set up for each of them."""
-    required = Required("here", size=3.0)
+    required = Required(place="here", size=3.0)
     assert (required.on, required.colour, required.made) == (True, "blue", [3.0])
     with pytest.raises(TypeError):
-        Required("here", on=False)  # type: ignore[call-arg]
+        Required(place="here", on=False)  # type: ignore[call-arg]
     plain = Plain(weight=2.0, size=4.0)
     assert (plain.weight, plain.made) == (2.0, [4.0])
 
