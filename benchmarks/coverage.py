@@ -33,7 +33,7 @@ from scipy.optimize import least_squares
 
 from catalogues.catalogues import SHAPES, Catalogue
 from profiles.profiles import PROFILES
-from scrapy_focus.core.policy import Left
+from scrapy_focus.core.abilities import Left
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.importers.folder import record_site

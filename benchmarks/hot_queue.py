@@ -30,6 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from scrapy_focus import Crawl, HotQueue, Importance, Link, Outcome, State, memory_frontier
+from scrapy_focus.core.abilities import Knows
 from scrapy_focus.lab.recordings.html import decode, read_page
 from scrapy_focus.lab.replay.importance_metrics import backlinks, crawl_and_stop_with_threshold, page_links
 from scrapy_focus.learn.matching import Keywords
@@ -150,7 +151,7 @@ def crawl(web: Web, pages: Sequence[Page], policy: Policy, *, start: int, budget
             for key, anchor in web.links[pick.key].items()
             if states[key] in wanted
         ]
-        known = [key for key in keys if states[key] not in wanted] if policy.can("know") else []
+        known = [key for key in keys if states[key] not in wanted] if isinstance(policy, Knows) else []
         page = pages[pick.key]
         crawl.report(Outcome(pick, status=200, mime="text/html", size=len(page.text), page=page), links, known)
         came.append(pick.key)

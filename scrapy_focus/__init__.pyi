@@ -1,6 +1,9 @@
 """The public names of the package, and where they are: type checkers read it, and so does the package itself."""
 
 from scrapy_focus.addon import Addon as Addon
+from scrapy_focus.core.abilities import Left as Left
+from scrapy_focus.core.abilities import PolicyTable as PolicyTable
+from scrapy_focus.core.abilities import WatchedPage as WatchedPage
 from scrapy_focus.core.budget import Budget as Budget
 from scrapy_focus.core.budget import Rate as Rate
 from scrapy_focus.core.crawl import Crawl as Crawl
@@ -28,10 +31,7 @@ from scrapy_focus.core.mission import Mission as Mission
 from scrapy_focus.core.mission import Topic as Topic
 from scrapy_focus.core.parameters import configurable as configurable
 from scrapy_focus.core.parameters import parameter as parameter
-from scrapy_focus.core.policy import Left as Left
 from scrapy_focus.core.policy import Policy as Policy
-from scrapy_focus.core.policy import PolicyTable as PolicyTable
-from scrapy_focus.core.policy import WatchedPage as WatchedPage
 from scrapy_focus.core.reason import Part as Part
 from scrapy_focus.core.reason import Reason as Reason
 from scrapy_focus.core.snapshot import Snapshot as Snapshot

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.core.abilities import ExpectsCost, Loads, NeedsTruth, Saves
 from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
-from scrapy_focus.core.mission import RENDER_COST, Mission, learning
+from scrapy_focus.core.mission import RENDER_COST, Mission, learning, topic_of
 from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import brief, printable, printable_logger, reason_of
 from scrapy_focus.core.setting import (
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import MakeFrontier
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.mission import Unit
-    from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.stop import StopRule
 
 logger = printable_logger(__name__)
@@ -345,7 +345,7 @@ class Config:
                 raise ConfigError(f"FOCUS_POLICY is {name}, which is no whole policy: {said}") from error
             kind = "" if isinstance(error, FocusError) else f"{type(error).__name__}: "
             raise ConfigError(f"FOCUS_POLICY_PARAMS, for {name}: {kind}{said}") from error
-        if policy.needs_truth:
+        if isinstance(policy, NeedsTruth) and policy.needs_truth:
             raise ConfigError(
                 f"FOCUS_POLICY is {name}, which is given the truth about a site beforehand: it can "
                 "only be tried on recorded ones, with scrapy focus-compare"
@@ -433,7 +433,7 @@ class Config:
         Where another one decides that reads none, or settings ask for what TreeQ has not, there is a warning.
         """
         policy = self.own_policy or _policy_class(Config.own_policy.name, default)
-        if getattr(self.goal, "relevance", None) is None or policy.reads_topic:
+        if topic_of(self.goal) is None or policy.reads_topic:
             return policy
         why = f"{policy.__qualname__} is set"
         if self.own_policy is None and policy is BranchingBandit:
@@ -485,15 +485,15 @@ class Config:
 
     def _check_can(self, policy: type[Policy], settings: BaseSettings) -> None:
         """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
-        needs: dict[str, tuple[Ability, bool]] = {
-            "FOCUS_COST_LIMIT": ("expected_cost", self.cost_limit is not None),
-            "FOCUS_LEARNED_FROM": ("load", bool(self.learned_from)),
-            "FOCUS_LEARNED_TO": ("save", bool(self.learned_to)),
-        }
-        for name, (ability, is_set) in needs.items():
-            if is_set and not policy.can(ability):
+        needs = [
+            ("FOCUS_COST_LIMIT", "expected_cost", self.cost_limit is None or issubclass(policy, ExpectsCost)),
+            ("FOCUS_LEARNED_FROM", "load", not self.learned_from or issubclass(policy, Loads)),
+            ("FOCUS_LEARNED_TO", "save", not self.learned_to or issubclass(policy, Saves)),
+        ]
+        for name, method, is_met in needs:
+            if not is_met:
                 raise ConfigError(
-                    f"{name} is {brief(settings.get(name))}, for which {policy.__qualname__} lacks {ability}(); use "
+                    f"{name} is {brief(settings.get(name))}, for which {policy.__qualname__} lacks {method}(); use "
                     "the default policy of scrapy_focus.FocusScheduler, or remove it"
                 )
 
@@ -531,7 +531,7 @@ class Config:
                 f"{said}, and JOBDIR is not set: the leader of the crawl needs a folder on its machine, in which the "
                 "crawl survives kills"
             )
-        if learning(getattr(self.goal, "relevance", None)) is not None:
+        if learning(topic_of(self.goal)) is not None:
             raise ConfigError(
                 f"{said}, with which a topic that learns from the pages does not work yet: each machine would learn "
                 "for itself; train a model with scrapy focus-train, and set FOCUS_TOPIC to its file"

@@ -273,7 +273,7 @@ class MeterMiddleware(_FocusMiddleware):
 
 
 class RenderMiddleware(_FocusMiddleware):
-    """Has a browser fetch what the policy wants rendered (``Policy.render``), or every page (``FOCUS_RENDER``).
+    """Has a browser fetch what the policy wants rendered (``render``), or every page (``FOCUS_RENDER``).
 
     The settings of scrapy-playwright are added as late as here, and taken off when the answer is back. So a request
     that waits stays small, and survives in a job directory. Forms and requests with a body are sent as they are. A page
@@ -344,7 +344,7 @@ class RenderMiddleware(_FocusMiddleware):
 
 
 class RevisitMiddleware(_FocusMiddleware):
-    """Asks whether a page has changed since its last visit, where pages are fetched again (``Policy.again``).
+    """Asks whether a page has changed since its last visit, where pages are fetched again (``again``).
 
     The request gets ``If-None-Match`` and ``If-Modified-Since``, with what the server said at the last visit that the
     spider read; a 304 then saves the body. Requests with conditions of their own are left as they are, and all of them

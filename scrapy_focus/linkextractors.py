@@ -56,8 +56,8 @@ class NewLinks(LinkExtractor):
     ``REQUEST_FINGERPRINTER_CLASS`` of your own, for responses that ``engine.download()`` gives, and for URLs that
     were seen last before 131,000 to 262,000 others. Links that the policy wants though they are known
     (:attr:`Policy.wants_known <scrapy_focus.Policy.wants_known>`) are not left out, and a policy with
-    :meth:`~scrapy_focus.Policy.know` or ``known_by_key`` is given the keys of those that are. What is left out is
-    counted in ``focus/link/known``.
+    :meth:`~scrapy_focus.core.abilities.Knows.know` or ``known_by_key`` is given the keys of those that are. What is
+    left out is counted in ``focus/link/known``.
     """
 
     __signature__ = signature(LinkExtractor)

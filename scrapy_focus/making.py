@@ -16,6 +16,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.clock import FastClock
+from scrapy_focus.core.contract import load_learned
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.policy import import_path
@@ -97,7 +98,7 @@ def make_crawl(
 ) -> Crawl:
     """Return the crawl of some settings; ``goal`` in place of the one that they name."""
     if config.learned_from and (job is None or job.is_new):
-        policy.load(config.learned_from)
+        load_learned(policy, config.learned_from)
     poor_last = policy.poor_last if config.poor_last is None else config.poor_last
     return Crawl(
         policy,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.types import Link, Outcome, State
@@ -87,7 +88,7 @@ class WebCrawl:
             budget=Budget(requests=budget), most_waiting=most_waiting, seed=seed, strict=True, clock=_no_time,
         )  # fmt: skip
         self._wanted = {State.NEW, *policy.wants_known}
-        self._knows = policy.can("know")
+        self._knows = isinstance(policy, Knows)
         self._flying: deque[Pick] = deque()
         self._order: list[int] = []
         if self.crawl.knows([key_of(start)])[0] == State.NEW:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_focus.cluster.messages import Answer, News, Portrait
-    from scrapy_focus.core.policy import Left, PolicyTable, WatchedPage
+    from scrapy_focus.core.abilities import Left, PolicyTable, WatchedPage
 
 _HUNGRY = 0.3  # seconds between two questions of a worker that has nothing to do
 _LOOKS = 5.0  # seconds between two portraits

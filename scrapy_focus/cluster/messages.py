@@ -10,7 +10,7 @@ from scrapy_focus.jobs.records import OutcomeRecord, link_of, plain_link
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy_focus.core.policy import Left, PolicyTable
+    from scrapy_focus.core.abilities import Left, PolicyTable
     from scrapy_focus.core.types import Method
 
 #: What a worker says of its picks and links: the kind of it, and its values.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.keys import KeySet
 
@@ -28,7 +29,7 @@ class ToldLinks:
 
     def __init__(self, policy: Policy, *, comes_back: bool) -> None:
         self._comes_back = comes_back
-        self._knows_keys = policy.known_by_key or policy.can("know")
+        self._knows_keys = policy.known_by_key or isinstance(policy, Knows)
         self._wants_links = bool(policy.wants_known) and not policy.known_by_key
         self._known_state = min(policy.wants_known, default=State.WAITING)
         self._told = KeySet()

@@ -17,9 +17,11 @@ from scrapy_focus.cluster.crawl_news import CrawlNews
 from scrapy_focus.cluster.held_leases import HeldLeases
 from scrapy_focus.cluster.messages import Exchange, Hello, added_said, outcome_said
 from scrapy_focus.cluster.told_links import ToldLinks
+from scrapy_focus.core.abilities import FetchesAgain, Hears
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.errors import PolicyError, StorageError
+from scrapy_focus.core.goal import counts_contents
 from scrapy_focus.core.guard import Guard
 from scrapy_focus.core.rewards import Rewards
 from scrapy_focus.core.status import Status
@@ -112,7 +114,7 @@ class Worker:
         self.when_news = when_news
         self.when_unplaced = when_unplaced
         self.when_failed = when_failed
-        self.comes_back = policy.can("again")
+        self.comes_back = isinstance(policy, FetchesAgain)
         self.why: dict[str, Any] = {}
         self.budget = Budget()
         self.budget.start(self.clock)
@@ -126,7 +128,7 @@ class Worker:
         self._told = ToldLinks(policy, comes_back=self.comes_back)
         self._asked = AskedLeader(self.budget)
         self._conversation = Conversation(self, engine, lease=lease, where=where, counts=self.counts)
-        self._counts_once = bool(getattr(goal, "stored", False))
+        self._counts_once = counts_contents(goal)
         self._busy: Collection[str] = ()  # hosts that could take nothing when a pick was asked for last
         self._n_bytes = 0  # received, and not said yet
         self._refused = ""
@@ -256,7 +258,7 @@ class Worker:
 
     def hear(self, signals: Sequence[Signal]) -> None:
         """Tell the leader what sitemaps, feeds or pings say."""
-        if signals and self.policy.can("hear"):
+        if signals and isinstance(self.policy, Hears):
             self._conversation.say(("hear", [tuple(signal) for signal in signals]))
 
     def finished(self) -> str:

@@ -213,7 +213,7 @@ def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
     """Return what the policy shows of itself, a line for each row."""
-    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.table_lines import in_lines
 
     tables = [PolicyTable(**table) for table in found["tables"]]

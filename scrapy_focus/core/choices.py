@@ -165,8 +165,8 @@ class Choices:
 
         A policy whose links are due never is left alone.
         """
-        policy = self._guard.policy
-        due = self._guard.ask("due", due_of, policy)
+        policy, waiter = self._guard.policy, self._guard.abilities.due
+        due = None if waiter is None else self._guard.ask("due", due_of, waiter)
         if due is not FAILED and due is not None and due > policy.now:
             return None
         pick = self._take_any(busy)

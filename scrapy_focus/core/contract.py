@@ -11,19 +11,31 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from scrapy_focus.core.abilities import Left, Loads, PolicyTable, Saves
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, ResumeError
 from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
-from scrapy_focus.core.policy import Left, Policy, PolicyTable
+from scrapy_focus.core.goal import Learner, Says, SeesUnchanged
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.core.reason import Reason
 from scrapy_focus.core.types import METHODS, NOT_NOW, Pick, Placement, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from os import PathLike
 
+    from scrapy_focus.core.abilities import (
+        ExpectsCost,
+        ExpectsLeft,
+        FetchesAgain,
+        Renders,
+        ShowsArms,
+        ShowsTables,
+        Waits,
+    )
     from scrapy_focus.core.frontier import Frontier, Keeps, MakeFrontier, Sleeping
-    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.goal import Goal, Warns
     from scrapy_focus.core.types import Link, Outcome
 
 _MOST_ARMS = 1_000_000
@@ -35,7 +47,7 @@ _LONGEST_CELL, _LONGEST_HEAD = 1000, 100  # characters
 def worth(goal: Goal, outcome: Outcome) -> float | None:
     """Return what a goal makes of an outcome; what has not changed is worth nothing, and the goal is not asked.
 
-    A goal that has a method ``unchanged`` is told of that, though.
+    A goal that sees unchanged pages is told of that, though.
 
     Raises
     ------
@@ -43,8 +55,8 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
         If that is neither ``None`` nor a finite number.
     """
     if outcome.changed is False:
-        if (unchanged := getattr(goal, "unchanged", None)) is not None:
-            unchanged(outcome)
+        if isinstance(goal, SeesUnchanged):
+            goal.unchanged(outcome)
         return 0.0
     reward = goal(outcome)
     if reward is None:
@@ -58,8 +70,7 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
 
 def state_of_goal(goal: Goal) -> Any:
     """Return what a goal learned, ``None`` for one that does not learn."""
-    state, restore = getattr(goal, "state", None), getattr(goal, "restore", None)
-    return state() if callable(state) and callable(restore) else None
+    return goal.state() if isinstance(goal, Learner) else None
 
 
 def restore_goal(goal: Goal, state: Any) -> None:
@@ -73,7 +84,7 @@ def restore_goal(goal: Goal, state: Any) -> None:
     if state is None:
         return
     try:
-        goal.restore(state)  # type: ignore[attr-defined]
+        cast("Learner", goal).restore(state)  # one of an equal goal, which learned
     except Exception as error:
         raise ResumeError(
             f"what the goal {goal!r} learned cannot be read: {error!r}; let scrapy focus-check --fix --anew keep the "
@@ -83,16 +94,16 @@ def restore_goal(goal: Goal, state: Any) -> None:
 
 def said_by(goal: Goal) -> list[str]:
     """Return what a goal tells of how it sees the crawl, a sentence each; long ones are cut."""
-    said = getattr(goal, "said", None)
-    return [printable(str(each), _LONGEST_CELL) for each in said()[:_TABLES]] if callable(said) else []
+    said = goal.said() if isinstance(goal, Says) else []
+    return [printable(str(each), _LONGEST_CELL) for each in said[:_TABLES]]
 
 
-def alarm_of(goal: Goal) -> str:
+def alarm_of(goal: Warns) -> str:
     """Return what goes wrong as a goal sees it, ``""`` for nothing."""
-    return printable(str(getattr(goal, "alarm", "") or ""), _LONGEST_CELL)
+    return printable(str(goal.alarm or ""), _LONGEST_CELL)
 
 
-def cost_of(policy: Policy) -> float | None:
+def cost_of(policy: ExpectsCost) -> float | None:
     """Return what a policy expects the next target to cost.
 
     Raises
@@ -101,6 +112,32 @@ def cost_of(policy: Policy) -> float | None:
         If that is neither ``None`` nor a number.
     """
     return _number_or_none(policy.expected_cost(), "expected_cost()", "a number of requests")
+
+
+def save_learned(policy: Policy, path: str | PathLike[str]) -> None:
+    """Let a policy write what it learned to a file.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot do that, or the file cannot be written.
+    """
+    if not isinstance(policy, Saves):
+        raise ConfigError(f"{type(policy).__qualname__} cannot save what it learned; choose another policy")
+    policy.save(path)
+
+
+def load_learned(policy: Policy, path: str | PathLike[str]) -> None:
+    """Let a policy that was just made begin with what another crawl saved.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot do that, or the file cannot be read.
+    """
+    if not isinstance(policy, Loads):
+        raise ConfigError(f"{type(policy).__qualname__} cannot begin with {path}; choose another policy")
+    policy.load(path)
 
 
 def gave_up(policy: Policy, n: int) -> int:
@@ -117,7 +154,7 @@ def gave_up(policy: Policy, n: int) -> int:
     return int(said)
 
 
-def due_of(policy: Policy) -> float | None:
+def due_of(policy: Waits) -> float | None:
     """Return when a policy may choose the next link.
 
     Raises
@@ -128,7 +165,7 @@ def due_of(policy: Policy) -> float | None:
     return _number_or_none(policy.due(), "due()", "seconds since the epoch, as self.now is")
 
 
-def left_of(policy: Policy) -> Left | None:
+def left_of(policy: ExpectsLeft) -> Left | None:
     """Return how many targets a policy expects to be left.
 
     Raises
@@ -146,7 +183,7 @@ def left_of(policy: Policy) -> Left | None:
     raise PolicyError(f"expected_left() answered {brief(left)}; return Left(low, middle, high), or None")
 
 
-def best_of(policy: Policy, k: int) -> list[tuple[str, float, int]]:
+def best_of(policy: ShowsArms, k: int) -> list[tuple[str, float, int]]:
     """Return up to `k` of the best arms of a policy.
 
     Raises
@@ -168,7 +205,7 @@ def best_of(policy: Policy, k: int) -> list[tuple[str, float, int]]:
     return best
 
 
-def tables_of(policy: Policy) -> list[PolicyTable]:
+def tables_of(policy: ShowsTables) -> list[PolicyTable]:
     """Return the tables that a policy shows of itself, as :func:`tables_in` does.
 
     Raises
@@ -340,7 +377,7 @@ def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
         )
 
 
-def placed_again(policy: Policy, outcome: Outcome) -> Placement | None:
+def placed_again(policy: FetchesAgain, outcome: Outcome) -> Placement | None:
     """Return where a policy lets the page of an outcome wait again.
 
     Raises
@@ -357,7 +394,7 @@ def placed_again(policy: Policy, outcome: Outcome) -> Placement | None:
     return place
 
 
-def placed_to_render(policy: Policy, outcome: Outcome) -> Placement | None:
+def placed_to_render(policy: Renders, outcome: Outcome) -> Placement | None:
     """Return where a policy lets the page of an outcome wait to be rendered.
 
     Raises

@@ -23,7 +23,7 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.busy import parts_of
 from scrapy_focus.core.clock import Clock
-from scrapy_focus.core.contract import check_order, check_pieces, made
+from scrapy_focus.core.contract import check_order, check_pieces, made, save_learned
 from scrapy_focus.core.crawl_state import CrawlState
 from scrapy_focus.core.errors import ConfigError, PolicyError
 from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent
@@ -194,7 +194,7 @@ class Crawl:
     @policy.setter
     def policy(self, policy: Policy) -> None:
         """Let another policy decide from now on."""
-        self._guard.policy = policy
+        self._guard.take_up(policy)
 
     @property
     def job(self) -> Keeper | None:
@@ -417,7 +417,7 @@ class Crawl:
         with ExitStack() as closing:
             closing.callback(self.state.decisions.close)
             closing.callback(self.frontier.close if self._writer.job is None else self._writer.job.close)
-            if learned_to and self._guard.ask("save", self.policy.save, learned_to) is not FAILED:
+            if learned_to and self._guard.ask("save", save_learned, self.policy, learned_to) is not FAILED:
                 logger.info("What was learned is in %s", learned_to)
 
     # What happens

@@ -221,7 +221,7 @@ class CrawlState:
 
     def _restore(self, state: Snapshot) -> None:
         """Be as a crawl was at a checkpoint; what came since is applied."""
-        self.guard.policy = state.policy
+        self.guard.take_up(state.policy)
         self.last = state.at
         self.budget.restore(state.used)
         self.counts.update(state.counts)

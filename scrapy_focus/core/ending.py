@@ -47,7 +47,8 @@ class Ending:
         """See whether the rule is reached, after so many rewards."""
         if self.stop is None:
             return
-        cost = self._guard.ask("expected_cost", cost_of, self._guard.policy)
+        forecaster = self._guard.abilities.expected_cost
+        cost = None if forecaster is None else self._guard.ask("expected_cost", cost_of, forecaster)
         known = None if cost is FAILED else cost
         reached = self._guard.ask("stop", self.stop.reached, self._budget.requests_used, rewards, known)
         if reached is not FAILED and reached:

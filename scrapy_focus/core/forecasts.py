@@ -10,12 +10,12 @@ from scrapy_focus.core.guard import FAILED
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from scrapy_focus.core.abilities import Left, PolicyTable, WatchedPage
     from scrapy_focus.core.guard import Guard
-    from scrapy_focus.core.policy import Left, PolicyTable, WatchedPage
 
 
 class Forecasts:
-    """Asks a policy what it shows of itself; what fails is as if it showed nothing.
+    """Asks a policy what it shows of itself; what fails, or what it cannot say, is as if it showed nothing.
 
     Parameters
     ----------
@@ -31,33 +31,41 @@ class Forecasts:
 
     def due(self) -> float | None:
         """When the policy may choose the next link, in seconds since the epoch; ``None``: now, or not known."""
-        due = self._guard.ask("due", due_of, self._guard.policy)
+        waiter = self._guard.abilities.due
+        due = None if waiter is None else self._guard.ask("due", due_of, waiter)
         return None if due is FAILED else due
 
     def best_arms(self, k: int) -> Sequence[tuple[str, float, int]]:
         """Return up to ``k`` of the best arms: name, reward, pulls."""
-        best = self._guard.ask("best_arms", best_of, self._guard.policy, k)
+        shower = self._guard.abilities.best_arms
+        best = [] if shower is None else self._guard.ask("best_arms", best_of, shower, k)
         return () if best is FAILED else best
 
     def left(self) -> Left | None:
         """How many targets are expected to be left; ``None``: not known."""
-        left = self._guard.ask("expected_left", left_of, self._guard.policy)
+        forecaster = self._guard.abilities.expected_left
+        left = None if forecaster is None else self._guard.ask("expected_left", left_of, forecaster)
         return None if left is FAILED else left
 
     def cost(self) -> float | None:
         """How many requests the next target is expected to cost; ``None``: not known."""
-        cost = self._guard.ask("expected_cost", cost_of, self._guard.policy)
+        forecaster = self._guard.abilities.expected_cost
+        cost = None if forecaster is None else self._guard.ask("expected_cost", cost_of, forecaster)
         return None if cost is FAILED else cost
 
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to ``most`` of the pages that come back, those with most visits first."""
-        found = self._guard.ask("watched", self._guard.policy.watched, most)
+        shower = self._guard.abilities.watched
+        found = [] if shower is None else self._guard.ask("watched", shower.watched, most)
         return [] if found is FAILED else found
 
     def tables(self) -> list[PolicyTable]:
         """Return the tables that the policy shows of itself, at the time it is."""
+        shower = self._guard.abilities.tables
+        if shower is None:
+            return []
         policy, before = self._guard.policy, self._guard.policy.now
         policy.now = self._now()
-        found = self._guard.ask("tables", tables_of, policy)
+        found = self._guard.ask("tables", tables_of, shower)
         policy.now = before  # the policy was told that time by an event, and this one by nobody
         return [] if found is FAILED else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from scrapy_focus.core.abilities import Abilities
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.printable import printable_logger, reason_of
 
@@ -60,10 +61,15 @@ class Guard:
         counts: Counter[str],
         strict: bool = False,
     ) -> None:
-        self.policy = policy
+        self.take_up(policy)
         self.counts = counts
         self.strict = strict
         self._others = {"goal": goal, "log": log, "stop": stop}
+
+    def take_up(self, policy: Policy) -> None:
+        """Let a policy decide from now on."""
+        self.policy = policy
+        self.abilities = Abilities.of(policy)
 
     def ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Failure:
         """Return the answer to a question, ``FAILED`` where it raises.

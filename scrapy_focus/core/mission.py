@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goal import OnTopic, heads_tell, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -68,6 +69,19 @@ class LearningTopic(Topic, Protocol):
         """Be as one with the same digest was that returned this state."""
 
 
+@runtime_checkable
+class _Sees(Protocol):
+    """What makes a topic one that learns, or is meant to."""
+
+    def see(self, text: str, host: str) -> None:
+        """See a page."""
+
+
+def topic_of(goal: Goal) -> Topic | None:
+    """Return the model of the topic that a goal looks for, ``None`` without one."""
+    return goal.relevance if isinstance(goal, OnTopic) else None
+
+
 def learning(topic: Topic | None) -> LearningTopic | None:
     """Return a topic if it is one that learns, ``None`` for any other.
 
@@ -76,7 +90,7 @@ def learning(topic: Topic | None) -> LearningTopic | None:
     ConfigError
         If it has a method ``see``, and lacks something else that one has which learns.
     """
-    if not callable(getattr(topic, "see", None)):
+    if not isinstance(topic, _Sees):
         return None
     if not isinstance(topic, LearningTopic):
         missing = [name for name in ("refits", "frequency", "alarm", "state", "restore") if not hasattr(topic, name)]
@@ -141,13 +155,13 @@ class Mission:
         them.
         """
         return cls(
-            types=getattr(goal, "types", frozenset()),
+            types=types_of(goal),  # type: ignore[arg-type]
             words=words if isinstance(words, str) else tuple(words),  # type: ignore[arg-type]
-            topic=getattr(goal, "relevance", None) if topic is None else topic,
+            topic=topic_of(goal) if topic is None else topic,
             unit=unit,
             render_cost=render_cost,
             renders=renders,
-            heads_tell=bool(getattr(goal, "heads_tell", False)),
+            heads_tell=heads_tell(goal),
         )
 
     def saving(self, unit: Unit) -> Self:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+from scrapy_focus.core.policy import Policy
+
 LEAST = 8
 ROOT = 1.5  # times the square root of the outcomes
 SHARE = 20  # one in so many outcomes, where there are as many hosts
@@ -27,3 +29,8 @@ def most_out(outcomes: int, hosts: int = 1) -> int:
     (8, 47, 474, 3000)
     """
     return max(LEAST, int(ROOT * math.sqrt(outcomes)), min(hosts, outcomes // SHARE))
+
+
+def learns(policy: type[Policy]) -> bool:
+    """Whether a policy learns, so that what is out is chosen with less than will be known."""
+    return policy.learn is not Policy.learn

@@ -60,7 +60,6 @@ class Placer:
         self._counts = counts
         self._wanted = states_of(guard.policy)
         self._by_key = guard.policy.known_by_key
-        self._knows = guard.policy.can("know")
 
     def parts(self, links: Sequence[Link]) -> list[Sequence[Link]]:
         """Cut the links of a page into parts, each with no more to be placed than the policy places at once; one at
@@ -91,8 +90,9 @@ class Placer:
         placeable = [*by_key, *wanted] or list(fresh.values())
         if placeable:
             self._place(placeable, source, -1 if source is None else source.pick.arm)
-        if self._knows and others and source is not None:
-            self._guard.ask("know", self._guard.policy.know, others, source)
+        knower = self._guard.abilities.know
+        if knower is not None and others and source is not None:
+            self._guard.ask("know", knower.know, others, source)
 
     def _known_by_key(self, known: Sequence[int]) -> tuple[list[Link], list[int]]:
         """Part the keys of known links: those that the policy wants, as links without a URL, and the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_focus.core.contract import check_awake, placed_again, placed_to_render
 from scrapy_focus.core.guard import FAILED
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.guard import Guard
-    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.sleepers import Sleepers
     from scrapy_focus.core.types import Outcome, Placement
+
+P = TypeVar("P")
 
 
 class Refetches:
@@ -35,8 +36,7 @@ class Refetches:
     """
 
     def __init__(self, frontier: Frontier, sleepers: Sleepers, guard: Guard, counts: Counter[str]) -> None:
-        self.comes_back = guard.policy.can("again")  # whether pages that were fetched may wait again
-        self._renders = guard.policy.can("render")
+        self.comes_back = guard.abilities.again is not None  # whether pages that were fetched may wait again
         self._frontier = frontier
         self._sleepers = sleepers
         self._guard = guard
@@ -46,14 +46,16 @@ class Refetches:
         """Let the page of an outcome wait again, for a visit, to be rendered, or neither."""
         if outcome.pick.method != "GET":
             return
-        if self.comes_back and not outcome.once:
-            place = self._guard.ask("again", self._placement_of, placed_again, outcome)
+        abilities = self._guard.abilities
+        if abilities.again is not None and not outcome.once:
+            place = self._guard.ask("again", self._awake, placed_again, abilities.again, outcome)
             if place is not FAILED and place is not None:
                 self._counts["link/again"] += 1
                 self._push(place, outcome)
-        can_be_rendered = self._renders and outcome.scripted and not outcome.error
-        if can_be_rendered and self._frontier.states([outcome.pick.key]) == [State.FETCHED]:  # else it waits already
-            place = self._guard.ask("render", self._placement_of, placed_to_render, outcome)
+        if abilities.render is None or not outcome.scripted or outcome.error:
+            return
+        if self._frontier.states([outcome.pick.key]) == [State.FETCHED]:  # else it waits already
+            place = self._guard.ask("render", self._awake, placed_to_render, abilities.render, outcome)
             if place is not FAILED and place is not None:
                 self._counts["link/render"] += 1
                 self._push(place, outcome)
@@ -64,10 +66,11 @@ class Refetches:
         link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.FETCHED, payload=payload)
         self._frontier.push([link], [place], origin=pick.origin)
 
-    def _placement_of(
-        self, placed_by: Callable[[Policy, Outcome], Placement | None], outcome: Outcome
+    def _awake(
+        self, placed_by: Callable[[P, Outcome], Placement | None], policy: P, outcome: Outcome
     ) -> Placement | None:
-        place = placed_by(self._guard.policy, outcome)
+        """Return where a policy places a page; in a frontier without times it may not sleep."""
+        place = placed_by(policy, outcome)
         if not self._sleepers.can_sleep:
             check_awake([place], self._frontier)
         return place

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy_focus.core.contract import alarm_of, restore_goal, said_by, state_of_goal, worth
 from scrapy_focus.core.errors import GoalError, PolicyError
+from scrapy_focus.core.goal import Warns
 from scrapy_focus.core.guard import FAILED
 from scrapy_focus.core.late import LateRewards
 from scrapy_focus.core.printable import brief, printable_logger
@@ -62,6 +63,8 @@ class Rewards:
         self.found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)  # (requests used, rewards)
         self.late = LateRewards(goal, clock=clock, patience=patience, counts=counts)
         self._goal = goal
+        warns = guard.ask("goal", isinstance, goal, Warns)  # which may read its alarm, and that may raise
+        self._warner = cast("Warns", goal) if warns is True else None
         self._guard = guard
         self._picks = picks
         self._counts = counts
@@ -141,7 +144,7 @@ class Rewards:
     @property
     def alarm(self) -> str:
         """What goes wrong, as the goal sees it; ``""`` for nothing."""
-        alarm = self._guard.ask("goal", alarm_of, self._goal)
+        alarm = "" if self._warner is None else self._guard.ask("goal", alarm_of, self._warner)
         return "" if alarm is FAILED else alarm
 
     @property

@@ -29,17 +29,17 @@ class Signals:
     def __init__(self, frontier: Frontier, guard: Guard) -> None:
         self._frontier = frontier
         self._guard = guard
-        self._is_heard = guard.policy.can("hear")
 
     def known(self, signals: Sequence[Signal]) -> list[Signal]:
         """Return the signals about pages that are known; none where the policy does not listen."""
-        if not self._is_heard or not signals:
+        if self._guard.abilities.hear is None or not signals:
             return []
         states = self._frontier.states([signal.key for signal in signals])
         return [signal for signal, state in zip(signals, states, strict=True) if state != State.NEW]
 
     def apply(self, event: Heard) -> None:
         """Let the policy hear signals."""
-        policy = self._guard.policy
-        policy.now = event.at
-        self._guard.ask("hear", policy.hear, event.signals)
+        self._guard.policy.now = event.at
+        listener = self._guard.abilities.hear
+        if listener is not None:
+            self._guard.ask("hear", listener.hear, event.signals)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from scrapy_focus.core.abilities import Left
     from scrapy_focus.core.budget import Rate
-    from scrapy_focus.core.policy import Left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

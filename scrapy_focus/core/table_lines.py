@@ -9,7 +9,7 @@ from scrapy_focus.core.shown_urls import bare
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.abilities import PolicyTable
 
 _LARGE, _HUGE = 100, 1e15  # numbers without decimals, and those of which only the size is told
 _WIDEST, _NARROWEST = 40, 12  # columns of a terminal that a text has

@@ -66,7 +66,7 @@ class Placement(NamedTuple):
     ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps
     ranks, and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is
     looked at without its body first; the policy then places it again, in state ``PROBED``. With ``method="RENDER"`` a
-    browser fetches it, and runs its scripts (:meth:`~scrapy_focus.core.policy.Policy.render`).
+    browser fetches it, and runs its scripts (:meth:`~scrapy_focus.core.abilities.Renders.render`).
 
     Before ``after``, in seconds since the epoch, the link does not leave: it sleeps. Its state is ``WAITING``, but no
     arm counts it until it is due, and then it waits in its arm as if it had been there all the time.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
 
-from scrapy_focus.core.outstanding import most_out
+from scrapy_focus.core.outstanding import learns, most_out
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import WHY
 from scrapy_focus.engine.requests import MissingCallback
@@ -91,7 +91,7 @@ class Choices:
     def _make_room(self) -> Room | None:
         """Return what bounds how many picks are out; ``None`` where nothing does, or the leader of a cluster."""
         host, most = self.host, self.host.config.most_out
-        if most == 0 or host.crawl.where or not (host.policy.can("learn") or most):
+        if most == 0 or host.crawl.where or not (learns(host.policy) or most):
             return None
         return Room(host.inflight, host.slots, most=self._most_out, ask_again=host.ask_again)
 

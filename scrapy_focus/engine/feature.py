@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.goal import noun_of
+from scrapy_focus.core.goal import noun_of, types_of
 from scrapy_focus.core.printable import printable, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.closing import Closing
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.config import Config
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.crawl import Crawl
-    from scrapy_focus.core.policy import Policy, PolicyTable
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.status import Status
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.known import KnownLinks
@@ -129,7 +131,7 @@ class Host:
             self.counts,
             self.links,
             wanted=frozenset() if policy.known_by_key else policy.wants_known,
-            tells_keys=policy.known_by_key or policy.can("know"),
+            tells_keys=policy.known_by_key or isinstance(policy, Knows),
             recovered=self.crawl.status().recovered,
             resumed=self.resumed,
         )
@@ -168,7 +170,7 @@ class Host:
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
         goal = self.config.goal
-        if not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(goal, "types", ())):
+        if not matches(mime, self.config.blocked_mimes) or matches(mime, types_of(goal)):
             return True
         return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 

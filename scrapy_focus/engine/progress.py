@@ -6,6 +6,7 @@ from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_focus.core.abilities import ExpectsLeft, ShowsTables
 from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.engine.finds import Finds, unlike
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.status import Status
     from scrapy_focus.engine.host import Host
 
@@ -89,7 +90,7 @@ class Tables:
     def now(self) -> list[PolicyTable]:
         """Return it as it was some seconds ago at most, or longer where asking takes long."""
         began = monotonic()
-        if self._host.policy.can("tables") and began >= self._due:
+        if issubclass(self._host.policy, ShowsTables) and began >= self._due:
             self._last = self._host.tables()
             self._due = (now := monotonic()) + max(_BETWEEN, _COST * (now - began))
         return self._last
@@ -295,7 +296,7 @@ def _outlook(host: Host, own: Status) -> list[str]:
     if status.left is not None:
         left = status.left
         return [f"about {left.middle:,.0f} {host.noun} left to find ({left.low:,.0f} to {left.high:,.0f})"]
-    return [f"{host.noun} left to find: not known"] if host.policy.can("expected_left") else []
+    return [f"{host.noun} left to find: not known"] if issubclass(host.policy, ExpectsLeft) else []
 
 
 def _price(status: Status) -> list[str]:

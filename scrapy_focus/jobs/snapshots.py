@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_focus.core.abilities import ShowsArms, ShowsTables
 from scrapy_focus.core.contract import tables_of
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
 from scrapy_focus.core.policy import Policy
@@ -28,8 +29,8 @@ from scrapy_focus.jobs.pickles import Classes, RefusedName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.mission import Topic
-    from scrapy_focus.core.policy import PolicyTable
 
 POLICY, GOAL, STATE = "policy", "goal", "crawl"  # names of the notes
 _NEWER: Mapping[str, Any] = {"poor": {}}  # fields that a checkpoint of an earlier version lacks
@@ -173,6 +174,8 @@ def home_of(cls: type) -> str:
 
 def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
     """Return the arms that earned most, or why the policy does not say: looking at a crawl must not end it."""
+    if not isinstance(policy, ShowsArms):
+        return []
     try:
         return [
             (str(name)[:_LONGEST], float(earned), int(pulls)) for name, earned, pulls in policy.best_arms(_BEST)[:_BEST]
@@ -183,6 +186,8 @@ def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
 
 def _tables(policy: Policy) -> list[PolicyTable] | str:
     """Return the first rows of the tables that a policy shows of itself, or why there are none."""
+    if not isinstance(policy, ShowsTables):
+        return []
     try:
         return [table._replace(rows=table.rows[:_ROWS]) for table in tables_of(policy)]
     except Exception as error:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.abilities import Left, WatchedPage
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.parameters import configurable, parameter
-from scrapy_focus.core.policy import Left, Policy, WatchedPage
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement
 from scrapy_focus.learn.allocation import Plan

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, Placement, PolicyError, State, check_policy, memory_frontier
+from scrapy_focus.core.abilities import FetchesAgain
 from tests.made import Clock, Curious, EachAgain, Recording, failure, fetch, link, links, page
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_a_page_is_left_as_it_is_where_the_policy_says_none() -> None:
     crawl.report(failure(pick))
     assert crawl.knows([1]) == [State.FETCHED]
     assert (crawl.asleep, crawl.next_due) == (0, None)
-    assert Recording.can("again") is False
+    assert not issubclass(Recording, FetchesAgain)
     assert crawl.comes_back
     assert not crawl_of(Recording(), clock).comes_back
 

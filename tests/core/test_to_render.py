@@ -10,12 +10,12 @@ from scrapy_focus import (
     Crawl,
     Outcome,
     Placement,
-    Policy,
     PolicyError,
     State,
     check_policy,
     memory_frontier,
 )
+from scrapy_focus.core import abilities
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import Renders, link, links
@@ -141,4 +141,4 @@ def test_nonsense_is_named() -> None:
 def test_a_policy_that_renders_keeps_its_promises() -> None:
     """The checks of policies have pages with scripts."""
     check_policy(Renders)
-    assert Policy.can.__func__(Renders, "render")  # type: ignore[attr-defined]
+    assert issubclass(Renders, abilities.Renders)

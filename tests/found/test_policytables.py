@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from scrapy_focus.core.abilities import PolicyTable
 from scrapy_focus.core.contract import tables_in
-from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.finders.kit.page.policy_tables import TABLES, Said, read_tables, write_tables
 from scrapy_focus.finders.news.news_list import NewsList

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scrapy_focus.core.policy import WatchedPage
+from scrapy_focus.core.abilities import WatchedPage
 from scrapy_focus.finders.kit.page.fresh import read_fresh, write_fresh
 from scrapy_focus.finders.kit.records.notes import NoteBook
 from scrapy_focus.finders.kit.records.times import time_text

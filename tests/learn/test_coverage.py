@@ -24,7 +24,7 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.core.policy import Left
+    from scrapy_focus.core.abilities import Left
     from scrapy_focus.core.types import Outcome
 
 LISTS, FILES, OTHER = 0, 1, 2

@@ -11,6 +11,7 @@ import pytest
 
 import scrapy_focus.policies
 from scrapy_focus import FilesGoal, Mission, Policy, check_policy
+from scrapy_focus.core.abilities import FetchesAgain
 from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -142,7 +143,7 @@ def each() -> Iterator[object]:
 def test_promises_are_kept(make: Callable[[], Policy], seed: int, mission: str) -> None:
     """A policy fetches every page, chooses the same again for the same seed, and survives failures and pickling."""
     policy = make()
-    pages = SMALL if policy.never_ends or policy.can("again") else 60
+    pages = SMALL if policy.never_ends or isinstance(policy, FetchesAgain) else 60
     check_policy(make, pages=pages, seed=seed, mission=MISSIONS[mission])
 
 

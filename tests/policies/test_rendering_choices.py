@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from renderings import CSV, RENDERING, ROOT, SENT, Found, Oracle, Run, answer, crawl_web, go_on, link_to, wasted, world
-from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, Revisits, check_policy, memory_frontier
+from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Revisits, check_policy, memory_frontier
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.lab.replay.simulate import simulate
@@ -68,7 +68,7 @@ def app(datasets: int, **more: list[Found]) -> Pages:
 class Without(BranchingBandit):
     """The same policy without renderings."""
 
-    render = Policy.render
+    render = None
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         pass

@@ -193,7 +193,7 @@ def test_a_policy_tells_what_it_sent(site: RecordedSite) -> None:
     assert (found.sent, found.relevant) == (2 * harvest.requests, 5)
     assert found.sent_efficiency.whole == found.relevant / found.sent
     assert SentNotes(NewsGoal(), policy).noun == NewsGoal.noun
-    assert not hasattr(notes, "types")
+    assert not notes.types
 
 
 def test_a_crawl_that_finds_nothing(site: RecordedSite) -> None:

@@ -74,7 +74,7 @@ VALUES: list[Any] = [
     range(3), iter([1]), object(), object, int, len, raising, Unmade, lambda: None, Awkward(), Loud(), [Loud()], Path("x"), Path("/"), Ellipsis,
     timedelta(1), ValueError("x"), Policy, BranchingBandit, BranchingBandit(), slice(1),
 ]  # fmt: skip
-POLICIES = [name for name, preset in known_policies().items() if not PolicySpec.parse(name).make().needs_truth]
+POLICIES = [name for name, preset in known_policies().items() if not PolicySpec.parse(name).is_informed()]
 
 DEFAULT = next(name for name in POLICIES if PolicySpec.parse(name).load() is BranchingBandit)
 PARAMS = ["FOCUS_POLICY_PARAMS"]  # all that a policy has to do with

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scrapy import Request
 
+from scrapy_focus.core.abilities import PolicyTable
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.goal import ItemsGoal, noun_of
-from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.types import Outcome, Pick
 from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, kinds, progress

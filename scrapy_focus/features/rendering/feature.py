@@ -48,7 +48,7 @@ def take_back(entry: Entry, request: Request, given: Given) -> None:
 
 
 class Rendering(Feature):
-    """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``Policy.render``).
+    """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``render``).
 
     Where there is no browser it looks for pages that scripts seem to fill, and says at the end how to get one.
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature if the policy revisits pages (``Policy.again``)."""
+    """Return the feature if the policy revisits pages (``again``)."""
     if not host.crawl.comes_back:
         return None
     from scrapy_focus.features.revisits.feature import Visits

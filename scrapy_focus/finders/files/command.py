@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_focus.core.abilities import ExpectsCost, FetchesAgain
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST
@@ -137,12 +138,13 @@ class FilesCommand(FindCommand):
 
 def _has_no_limit(settings: BaseSettings) -> bool:
     """Whether no other setting says when the crawl ends, and its policy can tell what the next file costs."""
-    from scrapy_focus.finders.files.next_crawl import policy_can
+    from scrapy_focus.finders.files.next_crawl import policy_of
 
     if any(settings[name] for name in _LIMITS):
         return False
     try:
-        return policy_can(settings, "expected_cost") and not policy_can(settings, "again")
+        policy = policy_of(settings)
+        return issubclass(policy, ExpectsCost) and not issubclass(policy, FetchesAgain)
     except Exception:  # whatever a module does when it is imported; the crawl says so
         return False
 

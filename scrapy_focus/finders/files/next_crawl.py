@@ -24,6 +24,7 @@ from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import Config
+from scrapy_focus.core.abilities import Loads, Saves
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import counted, printable_logger, reason_of
 from scrapy_focus.core.types import State
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.finders.files.asked_urls import Look, Turn, What
@@ -397,15 +397,16 @@ def response_of(known: Known) -> Response:
 
 def _can_learn(settings: BaseSettings) -> bool:
     """Whether the policy can write down what it learned, and begin with it."""
-    return policy_can(settings, "save") and policy_can(settings, "load")
+    policy = policy_of(settings)
+    return issubclass(policy, Saves) and issubclass(policy, Loads)
 
 
-def policy_can(settings: BaseSettings, ability: Ability) -> bool:
-    """Whether the policy that the settings choose has an ability."""
+def policy_of(settings: BaseSettings) -> type:
+    """Return the class of the policy that the settings choose; whether it is one is not looked at."""
     scheduler = load_object(settings["SCHEDULER"])  # Scrapy's own where an add-on is to set it
     policy = settings.get("FOCUS_POLICY") or getattr(scheduler, "default_policy", BranchingBandit)
-    can = getattr(load_object(policy), "can", None)
-    return can is not None and bool(can(ability))
+    found = load_object(policy)
+    return found if isinstance(found, type) else object
 
 
 def _now() -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
@@ -73,7 +74,7 @@ class LinkNotes:
 
     def _open(self, spider: Spider) -> None:
         host = host_of(self.crawler)
-        if host is None or not host.policy.can("know"):
+        if host is None or not issubclass(host.policy, Knows):
             logger.warning(
                 "Links to pages that are known already are not noted, so that ranks will not be right: %s is not told "
                 "of them", "the scheduler" if host is None else host.policy.__qualname__,

@@ -23,7 +23,7 @@ from scrapy_focus.web.url_parts import parts_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.core.policy import WatchedPage
+    from scrapy_focus.core.abilities import WatchedPage
     from scrapy_focus.finders.kit.page.policy_tables import Said
     from scrapy_focus.finders.kit.records.notes import Notes
     from scrapy_focus.finders.news.hours import Hour

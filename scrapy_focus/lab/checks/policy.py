@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.abilities import FetchesAgain, ShowsTables
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.placer import Placer
@@ -47,15 +48,15 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     Notes
     -----
     A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
-    :meth:`~scrapy_focus.core.policy.Policy.due` says, or that at which the next link is due that sleeps. A crawl whose
-    policy has :meth:`~scrapy_focus.core.policy.Policy.again`, or ``never_ends``, ends after ten times as many requests
-    as there are pages, and is to have fetched each of them by then. What is checked: it fetches every page of the site,
-    with one and with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed
-    gives the same order; where few links may wait, it gives up as many as it is asked to, and the same ones with the
-    same seed; it stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and
-    makes the same choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and changes no choice;
-    it does not change the links that it is given. What the policy raises itself, or the crawl on its account
-    (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
+    :meth:`~scrapy_focus.core.abilities.Waits.due` says, or that at which the next link is due that sleeps. A crawl
+    whose policy has :meth:`~scrapy_focus.core.abilities.FetchesAgain.again`, or ``never_ends``, ends after ten times as
+    many requests as there are pages, and is to have fetched each of them by then. What is checked: it fetches every
+    page of the site, with one and with eight in flight; it never selects while nothing waits, nor a host that is busy;
+    the same seed gives the same order; where few links may wait, it gives up as many as it is asked to, and the same
+    ones with the same seed; it stays alive through failures, HEADs, and picks that are released; it can be pickled in
+    mid-crawl and makes the same choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and
+    changes no choice; it does not change the links that it is given. What the policy raises itself, or the crawl on its
+    account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     _check_parameters(make())
     site = _Site(pages)
@@ -69,7 +70,7 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     _require(again == orders[0], f"the same seed gave another order: {_first_difference(orders[0], again)}")
     stored = _crawl(make(), site, mission, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
     _require(stored == orders[0], f"after pickling it chose otherwise: {_first_difference(orders[0], stored)}")
-    if make().can("tables"):
+    if isinstance(make(), ShowsTables):
         shown = _crawl(make(), site, mission, seed=seed, in_flight=1, asks_tables=True)
         _require(shown == orders[0], f"tables() changed its choices: {_first_difference(orders[0], shown)}")
     for k in (1, 8):
@@ -234,7 +235,7 @@ def _check_pick(crawl: Crawl, pick: Pick, busy: Collection[str], *, asks_tables:
 
 def _most_visits(policy: Policy, site: _Site) -> float:
     """Return after how many requests a crawl is ended that would not end itself."""
-    if policy.can("again") or policy.never_ends:
+    if isinstance(policy, FetchesAgain) or policy.never_ends:
         return _VISITS * site.pages
     return math.inf
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.core.goal import types_of
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.lab.recordings.format import Completeness, RecordedSite
 from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, SiteImportance
@@ -178,7 +179,7 @@ class Runner:
             self._open = None  # first let go of the other one: two large sites may be too much
             site, goal, ignored = RecordedSite(path), self.conditions.goal, self.conditions.ignored
             if ignored is None:
-                ignored = blocked_extensions(getattr(goal, "types", ()))
+                ignored = blocked_extensions(types_of(goal))
             truth, measure = SiteTruth(site, goal, ignored=ignored), self.conditions.importance
             self._open = site, truth, None if measure is None else SiteImportance(site, truth, measure)
         return self._open

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus import policies
+from scrapy_focus.core.abilities import NeedsTruth
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import brief, reason_of
@@ -159,7 +160,8 @@ class PolicySpec:
 
     def is_informed(self) -> bool:
         """Whether it is given the truth about the site beforehand, so that no real crawl can do what it does."""
-        return bool(self.make().needs_truth)
+        policy = self.make()
+        return isinstance(policy, NeedsTruth) and policy.needs_truth
 
     def is_bound(self) -> bool:
         """Whether no crawl can do better, so that it is no rival and only shows what there is to be reached."""

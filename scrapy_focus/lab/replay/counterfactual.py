@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from w3lib.url import canonicalize_url
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goal import heads_tell, types_of
 from scrapy_focus.core.log import read_log
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
@@ -120,8 +121,8 @@ class LoggedGoal:
 
     def __init__(self, events: Iterable[dict[str, Any]], goal: Goal) -> None:
         self.goal = goal
-        self.types: Collection[str] = getattr(goal, "types", ())
-        self.heads_tell: bool = getattr(goal, "heads_tell", False)
+        self.types = types_of(goal)
+        self.heads_tell = heads_tell(goal)
         self.rewards: dict[str, float] = {}
         for pick, outcome in _settled(events):
             if pick["method"] == "GET" and outcome["error"] != "budget":

@@ -28,16 +28,19 @@ import numpy as np
 
 from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goal import heads_tell, noun_of, types_of
+from scrapy_focus.core.mission import topic_of
 from scrapy_focus.lab.recordings.format import RecordedPage
 from scrapy_focus.lab.recordings.versions import NOT_YET
 from scrapy_focus.web.documents import document_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Outcome, Page
     from scrapy_focus.lab.recordings.format import RecordedSite
     from scrapy_focus.lab.replay.harvest import Harvest
@@ -131,10 +134,25 @@ class SentNotes:
         """Return a copy of the goal alone: it tells what a whole site is worth, and nothing is sent for that."""
         return copy.deepcopy(self._goal, memo)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._goal, name)
+    @property
+    def noun(self) -> str:
+        """What several things that the goal looks for are called."""
+        return noun_of(self._goal)
+
+    @property
+    def types(self) -> Collection[str]:
+        """The MIME types that it looks for."""
+        return types_of(self._goal)
+
+    @property
+    def relevance(self) -> Topic | None:
+        """The model of the topic that it looks for."""
+        return topic_of(self._goal)
+
+    @property
+    def heads_tell(self) -> bool:
+        """Whether headers are enough for it."""
+        return heads_tell(self._goal)
 
     def __repr__(self) -> str:
         return repr(self._goal)

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.abilities import FetchesAgain, Hears, Knows
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.outstanding import most_out
+from scrapy_focus.core.goal import types_of
+from scrapy_focus.core.outstanding import learns, most_out
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.lab.recordings.format import RecordedSite
@@ -173,7 +175,7 @@ def simulate(
         site = RecordedSite(site)
     limits = budget if isinstance(budget, Budget) else Budget(requests=budget)
     _check_end(policy, stop, limits)
-    wanted = getattr(goal, "types", ())
+    wanted = types_of(goal)
     if ignored is None:
         ignored = blocked_extensions(wanted)
     if poor_last is None:
@@ -194,7 +196,7 @@ def simulate(
     )  # fmt: skip
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
-        reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or policy.can("know"),
+        reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or isinstance(policy, Knows),
         knows=crawl.knows if crawl.comes_back else None, render=render,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
@@ -220,12 +222,12 @@ def _check_numbers(concurrency: int | Leases, retries: int, seed: int | None) ->
 def _leases(concurrency: int | Leases, policy: Policy) -> Leases:
     if isinstance(concurrency, Leases):
         return concurrency
-    return Leases(slots=concurrency, most_out=most_out if policy.can("learn") else None)
+    return Leases(slots=concurrency, most_out=most_out if learns(type(policy)) else None)
 
 
 def _check_end(policy: Policy, stop: StopRule | None, budget: Budget) -> None:
     """Raise an error if nothing would end the simulation."""
-    comes_again = policy.can("again") or policy.never_ends
+    comes_again = isinstance(policy, FetchesAgain) or policy.never_ends
     if comes_again and stop is None and not any(budget.limits.values()):
         raise ConfigError(
             f"{type(policy).__qualname__} fetches pages again and again, so that the simulation would not end: give it "
@@ -257,7 +259,7 @@ class _Run:
         self.latency = latency
         self.rng = rng
         self.desk = desk
-        self.signals = RecordedSignals(answers.site, crawl.counts) if crawl.policy.can("hear") else None
+        self.signals = RecordedSignals(answers.site, crawl.counts) if isinstance(crawl.policy, Hears) else None
         self.asked: list[str] = []
         self.rows: list[tuple[float, int, int, float, int, bool, float, int]] = [(0.0, 0, 0, 0.0, -1, False, 0.0, 0)]
         self.counts: Counter[str] = Counter()

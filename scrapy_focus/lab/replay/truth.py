@@ -10,6 +10,7 @@ import numpy as np
 
 from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goal import types_of
 from scrapy_focus.core.types import Link, Pick
 from scrapy_focus.lab.replay.answers import Answers, Flight, new_files
 from scrapy_focus.lab.replay.harvest import Exhaustive
@@ -79,7 +80,7 @@ class SiteTruth:
         self._opened = np.zeros(site.n_urls, np.bool_)  # whose links are found when they are asked for
         answers = Answers(
             site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
-            wanted=getattr(goal, "types", ()), reads_page=False, wants_known=False,
+            wanted=types_of(goal), reads_page=False, wants_known=False,
         )  # fmt: skip
         order = array("q")
         self.exhaustive = self._explore(answers, _copy(goal), order)

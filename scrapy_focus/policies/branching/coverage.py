@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_focus.core.policy import Left
+from scrapy_focus.core.abilities import Left
 from scrapy_focus.policies.branching.arms import FIRST_HITS, PAGES, TARGETS
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.abilities import Left, PolicyTable
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.parameters import configurable, parameter
-from scrapy_focus.core.policy import Left, Policy, PolicyTable
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.abilities import PolicyTable
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranked, Ranks
 from scrapy_focus.core.parameters import configurable, error_about, parameter
-from scrapy_focus.core.policy import Policy, PolicyTable
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import WatchedPage
     from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.mission import Mission
-    from scrapy_focus.core.policy import WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Page, Pick
 
 Mode = Literal["WL", "RL", "WLRL", "fixed", "learned"]

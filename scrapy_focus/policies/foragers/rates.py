@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.core.policy import WatchedPage
+from scrapy_focus.core.abilities import WatchedPage
 from scrapy_focus.learn.changes import DAY, WATCHED, Changes
 from scrapy_focus.policies.foragers.slots import Slots, longer
 

@@ -7,8 +7,8 @@ import io
 import math
 from typing import TYPE_CHECKING
 
+from scrapy_focus.core.abilities import WatchedPage
 from scrapy_focus.core.files import write_atomically
-from scrapy_focus.core.policy import WatchedPage
 from scrapy_focus.finders.kit.page.table import harmless
 from scrapy_focus.finders.kit.records.times import time_of, time_text
 

@@ -17,7 +17,7 @@ from scrapy_focus.finders.kit.page.words import number_of
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 
 if TYPE_CHECKING:
-    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.core.abilities import PolicyTable
 
 TABLES = Path(".focus", "tables.json")  # in the folder of what was found
 

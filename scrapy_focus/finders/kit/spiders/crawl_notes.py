@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 
 from scrapy_focus import __version__
+from scrapy_focus.core.abilities import ShowsTables
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
@@ -108,7 +109,7 @@ class CrawlNotes:
             host.features.on("outcome", self._note)
             host.features.on("close", self._list_tables)
             self._list_tables()
-            if host.policy.can("tables") and self._writings is None:
+            if issubclass(host.policy, ShowsTables) and self._writings is None:
                 self._writings = Writings(self._list_tables)
 
     def _begin(self) -> None:

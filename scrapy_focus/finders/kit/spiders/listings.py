@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
+from scrapy_focus.core.abilities import FetchesAgain
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
@@ -56,7 +57,7 @@ class NamedSitemaps:
 def comes_back(crawler: Crawler) -> bool:
     """Whether the policy of a running crawl fetches pages again: then sitemaps and feeds say what is new."""
     host = host_of(crawler)
-    return host is not None and host.policy.can("again")
+    return host is not None and issubclass(host.policy, FetchesAgain)
 
 
 def listing_in(response: Response) -> Listing:
