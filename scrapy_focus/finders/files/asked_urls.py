@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST
@@ -84,15 +84,18 @@ class Asked:
         self._seen_on: dict[str, str] = {}  # by URL: the page on which an earlier crawl saw it first
         cut_line(self.path)
         for line in read_lines(self.path, url=str, crawl=int, page=str):
-            url = web_url(line.get("url") or "", self.path)
-            if (line.get("crawl") or 1) >= crawl:
-                self._noted.add(url)
-            elif len(self.before) < _KEPT:
-                self.before[url] = "page" if line.get("what") == "page" else "other"
-                self._seen_on.setdefault(url, intern(line.get("page") or ""))
+            self._read(line)
         self._files = Counter(line.get("page") or "" for line in read_lines(out / MANIFEST, page=str) if self.before)
         self._leads = self._count_leads()
         self._sections = self._read_sections()
+
+    def _read(self, line: dict[str, Any]) -> None:
+        url = web_url(line.get("url") or "", self.path)
+        if (line.get("crawl") or 1) >= self.crawl:
+            self._noted.add(url)
+        elif len(self.before) < _KEPT:
+            self.before[url] = "page" if line.get("what") == "page" else "other"
+            self._seen_on.setdefault(url, intern(line.get("page") or ""))
 
     def note(self, url: str, what: What, page: str = "") -> None:
         """Note that this crawl asked for a URL that it saw on a page, and what it was; once each."""

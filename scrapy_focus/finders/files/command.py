@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.setting import Setting
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+    from scrapy_focus.finders.kit.records.crawls import Last
 
 #: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
 #: measured on recorded sites, the lowest that lost next to nothing on each of them.
@@ -76,11 +77,7 @@ class FilesCommand(FindCommand):
         from scrapy_focus.finders.kit.records.crawls import COST, LEARNED
 
         given, asked = self.read(args, opts)
-        limit = None if opts.cost_limit is None else _not_negative("--cost-limit", opts.cost_limit)
-        if limit is not None:
-            self._force("FOCUS_COST_LIMIT", limit)
-        elif not (opts.budget or opts.rate) and _has_no_limit(self.settings):
-            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # which gives way to whoever sets it
+        limit = self._limit_cost(opts)
         out = None if opts.out == PIPE else Path(opts.out)
         if opts.again and out is None:
             raise UsageError(f"--again begins the next crawl with a folder, and --out is {PIPE}; name a folder")
@@ -91,6 +88,16 @@ class FilesCommand(FindCommand):
         self._has_learned = out is not None and Path(out, LEARNED).exists()
         state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
         return Plan(given=given, asked=asked, out=out, state=state, resumes=resumes, goes_on=goes_on, again=opts.again)
+
+    def _limit_cost(self, opts: argparse.Namespace) -> float | None:
+        """Set what the next file may cost, and return what the user said of it."""
+        if opts.cost_limit is not None:
+            limit = _not_negative("--cost-limit", opts.cost_limit)
+            self._force("FOCUS_COST_LIMIT", limit)
+            return limit
+        if not (opts.budget or opts.rate) and _has_no_limit(self.settings):
+            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # which gives way to whoever sets it
+        return None
 
     def _budget_of(self, name: str, requests: int | None) -> float | None:
         """Return how much may be used of what there are budgets of, ``None`` for any number."""
@@ -166,9 +173,7 @@ def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[s
     last = last_crawl(out)
     has_job = Path(out, JOB, "focus").exists()
     if not goes_on and (again or last.has_ended or not has_job):
-        said = f"crawl {last.number + 1} with this folder" if last.number else ""
-        could = has_job and last.has_ended and last.limit == "requests" and not again
-        return (f"{said}; crawl {last.number} resumes with a larger --budget" if could else said), False
+        return _next_state(last, could_go_on=has_job and not again), False
     began = roots_of(out) or urls
     if set(began) != set(urls):
         raise UsageError(
@@ -176,6 +181,15 @@ def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[s
             "begin another crawl, or another folder with --out"
         )
     return f"crawl {last.number} with this folder resumes", True
+
+
+def _next_state(last: Last, *, could_go_on: bool) -> str:
+    if not last.number:
+        return ""
+    state = f"crawl {last.number + 1} with this folder"
+    if could_go_on and last.has_ended and last.limit == "requests":
+        state += f"; crawl {last.number} resumes with a larger --budget"
+    return state
 
 
 def _not_negative(option: str, given: str) -> float:

@@ -127,21 +127,28 @@ class FileList:
         is_stored = bool(path) and self.where(path).is_file()
         is_again = bool(first) and first != url
         is_noted = url in self.now and self.now[url].sha256 == sha256
-        is_same = before is not None and before.sha256 == sha256
         state: State = "changed"
         if is_noted or url not in self.now:  # else this crawl has another version of it
-            if is_same or (before is None and sha256 in self._earlier):
-                state = "same"
-            elif before is None or before.is_copy:
-                state = "new"
+            state = self._state(before, sha256)
+        is_copy = is_again
+        if before is not None:
+            is_copy = before.is_copy and before.sha256 == sha256
         return Verdict(
             state=state,
             path=path if is_stored or _is_inside(path) else self._give(url, name, sha256),
             is_stored=is_stored,
             is_noted=is_noted,
             is_again=is_again,
-            is_copy=is_same and before.is_copy if before is not None else is_again,
+            is_copy=is_copy,
         )
+
+    def _state(self, before: Known | None, sha256: str) -> State:
+        """Return the state of a content whose URL had what `before` says after the last crawl."""
+        if before is None:
+            return "same" if sha256 in self._earlier else "new"
+        if before.sha256 == sha256:
+            return "same"
+        return "new" if before.is_copy else "changed"
 
     def note(self, line: dict[str, Any], *, is_copy: bool = False) -> None:
         """Add the line of a file that this crawl saw."""

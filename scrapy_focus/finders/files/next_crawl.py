@@ -351,19 +351,16 @@ class AskIfChanged:
 
     def process_request(self, request: Request) -> None:
         if request.meta.pop(_CONDITIONAL, False):  # a redirect or a retry of one that had conditions
-            for name in _CONDITIONS:
-                request.headers.pop(name, None)
+            _drop_conditions(request)
         again: Again | None = getattr(self.crawler.spider, "again", None)
-        if again is None or request.method != "GET" or any(name in request.headers for name in _CONDITIONS):
-            return
-        if self._is_read(request):
+        if again is None or request.method != "GET" or _has_conditions(request) or self._is_read(request):
             return
         known = again.files.before.get(request.url)
         if known is None or not (known.etag or known.last_modified) or not again.files.where(known.path).is_file():
             return
         remembered = response_of(known)
         self.policy.is_cached_response_fresh(remembered, request)  # which sets the conditions, as it is stale
-        if any(name in request.headers for name in _CONDITIONS):
+        if _has_conditions(request):
             request.meta[_CONDITIONAL] = True
             self._remembered[request] = remembered
 
@@ -383,6 +380,15 @@ class AskIfChanged:
             if name in response.headers:
                 headers[name] = response.headers[name]
         return remembered.replace(headers=headers, ip_address=response.ip_address, protocol=response.protocol)
+
+
+def _has_conditions(request: Request) -> bool:
+    return any(name in request.headers for name in _CONDITIONS)
+
+
+def _drop_conditions(request: Request) -> None:
+    for name in _CONDITIONS:
+        request.headers.pop(name, None)
 
 
 def response_of(known: Known) -> Response:

@@ -108,8 +108,18 @@ class StoreFiles:
             self.skip(item)
         if isinstance(item, GoneFile):
             self.miss(item)
-        if not isinstance(item, DataFile):
-            return item
+        if isinstance(item, DataFile):
+            self.keep(item)
+        return item
+
+    def keep(self, item: DataFile) -> None:
+        """Store a file that is not stored yet, and list it once for this crawl.
+
+        Raises
+        ------
+        DropItem
+            If this crawl has listed the file, or the same content at another URL.
+        """
         known = self.files.before.get(item.url) if item.is_unchanged else None
         if known is None:
             item.sha256 = hashlib.sha256(item.content).hexdigest()
@@ -128,7 +138,6 @@ class StoreFiles:
             if item.cut:
                 self.count("cut")
         item.content = b""
-        return item
 
     def skip(self, item: SkippedFile) -> None:
         """Add a line to what was skipped.

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_focus.finders.files.asked_urls import What
+    from scrapy_focus.web.listings import Listing
 
 _LONGEST_HEADER = 500  # characters
 
@@ -171,24 +172,41 @@ class DatasetsSpider(SiteSpider):
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         page = ResponsePage(response)
         listing = listing_in(response)
-        if listing and (listing != "sitemap" or self.sitemaps):
-            for request in links_of_listing(response, listing, feeds=self.comes_back):
-                if self._follows(request.url):
-                    yield request.replace(errback=self.skip)
-        found = self.goal.finds(mime, response.url, page) and (
-            not listing or (self.named is not None and self.named.finds(mime, response.url, page))
-        )
+        if listing:
+            yield from self._listed(response, listing)
+        found = self._finds(mime, response.url, page, listing)
         if found:
             yield self.file(response, file_mime(mime, response.url, page))
         is_page = not listing and (not found or "html" in mime)
         if isinstance(response, HtmlResponse) and is_page and can_be_read(response):
-            self._note(response, "page")
-            yield from self.made(response)
-            if self.comes_back:
-                yield from (feed.replace(errback=self.skip) for feed in feeds_named_in(response))
-            yield from self.links(response)
+            yield from self._read(response)
         elif not found:
             self._note(response, "other")
+
+    def _finds(self, mime: str, url: str, page: ResponsePage, listing: Listing) -> bool:
+        """Whether an answer is a file that is looked for; a listing is one only where the user names its type."""
+        if not self.goal.finds(mime, url, page):
+            return False
+        if not listing:
+            return True
+        return self.named is not None and self.named.finds(mime, url, page)
+
+    def _listed(self, response: Response, listing: Listing) -> Iterator[scrapy.Request]:
+        """Yield a request for each URL of a listing that the crawl follows."""
+        if listing == "sitemap" and not self.sitemaps:
+            return
+        for request in links_of_listing(response, listing, feeds=self.comes_back):
+            if self._follows(request.url):
+                yield request.replace(errback=self.skip)
+
+    def _read(self, response: HtmlResponse) -> Iterator[Any]:
+        """Yield what a page leads to."""
+        self._note(response, "page")
+        yield from self.made(response)
+        if self.comes_back:
+            for feed in feeds_named_in(response):
+                yield feed.replace(errback=self.skip)
+        yield from self.links(response)
 
     def opened(self) -> None:
         """See whether pages are fetched again, so that feeds say what is new; handles Scrapy's ``spider_opened``."""

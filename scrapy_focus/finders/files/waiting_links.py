@@ -139,7 +139,12 @@ def _links_of(line: dict[str, Any], path: Path) -> Iterator[Seen]:
     for place, links in (line.get("links") or {}).items():
         tag_path = intern(end_of_path(place))
         for link in links if isinstance(links, list) else [links]:
-            if not (isinstance(link, list) and len(link) == 3 and all(isinstance(text, str) for text in link)):
+            if not _is_link(link):
                 raise ConfigError(f"{path} has {brief(link)}, where a link was expected; remove it, or {_ELSE}")
             url, anchor, context = link
             yield Seen(web_url(url, path), page, tag_path, anchor[:_ANCHOR], intern(context[:_CONTEXT]), depth)
+
+
+def _is_link(value: Any) -> bool:
+    """Whether a value of a line has a URL, an anchor and the text around it."""
+    return isinstance(value, list) and len(value) == 3 and all(isinstance(text, str) for text in value)

@@ -8,6 +8,7 @@ which get the next numbers, and the numbers of all links of the page. So a link 
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from scrapy_focus.core.errors import ConfigError
@@ -109,25 +110,9 @@ class LinkBook:
         new: dict[str, str] = {}
         named: dict[str, str] = {}
         page = self._number(key, url, new, named)
-        to, texts, more = [], {}, 0
-        for other, (link, text) in links.items():
-            number = self._number(other, link, new, named)
-            if number < 0:
-                more += 1
-            elif number != page:
-                to.append(number)
-                if page >= 0 and not self._through[page] & _READ and self._through[number] & ~_FLAGS < _THROUGH:
-                    self._through[number] += 1
-                    texts[str(number)] = text[:_LONGEST]
-        if self._n_links + len(to) > self._most_links:
-            more, to = more + len(to), []
-        self._n_links += len(to)
-        if more and not self._is_full:
-            self._is_full = True
-            logger.warning(
-                "Only %d URLs and %d links of a crawl are noted: ranks will not know of the others",
-                self._most_pages, self._most_links,
-            )  # fmt: skip
+        to, texts, more = self._number_links(page, links, new, named)
+        if more:
+            self._warn_once()
         redirects = [self._number(other, "", new, named) for other in also]
         if page >= 0:
             self._through[page] |= _READ
@@ -137,6 +122,36 @@ class LinkBook:
                 "named": named, "texts": texts,
             }  # fmt: skip
             add_line(self.path, {name: value for name, value in fields.items() if value or name == "page"})
+
+    def _number_links(
+        self, page: int, links: Mapping[int, tuple[str, str]], new: dict[str, str], named: dict[str, str]
+    ) -> tuple[list[int], dict[str, str], int]:
+        """Return the numbers of linked pages, the texts of some of these links, and how many links are not noted."""
+        to: list[int] = []
+        texts: dict[str, str] = {}
+        more = 0
+        is_first_time = page >= 0 and not self._through[page] & _READ  # the texts of a page are noted once
+        for other, (link, text) in links.items():
+            number = self._number(other, link, new, named)
+            if number < 0:
+                more += 1
+            elif number != page:
+                to.append(number)
+                if is_first_time and self._through[number] & ~_FLAGS < _THROUGH:
+                    self._through[number] += 1
+                    texts[str(number)] = text[:_LONGEST]
+        if self._n_links + len(to) > self._most_links:
+            more, to = more + len(to), []
+        self._n_links += len(to)
+        return to, texts, more
+
+    def _warn_once(self) -> None:
+        if not self._is_full:
+            self._is_full = True
+            logger.warning(
+                "Only %d URLs and %d links of a crawl are noted: ranks will not know of the others",
+                self._most_pages, self._most_links,
+            )  # fmt: skip
 
     def _number(self, key: int, url: str, new: dict[str, str], named: dict[str, str]) -> int:
         """Return the number of a key, a new one where it has none; -1 if too many are known. Its URL is noted once."""
@@ -192,28 +207,42 @@ def _packed(numbers: list[int]) -> str:
     return " ".join(f"{number - before:x}" for before, number in zip([0, *ordered], ordered, strict=False))
 
 
+def _unpacked(text: str) -> list[int]:
+    """Return what :func:`_packed` packed; ``ValueError`` if the text is damaged."""
+    if not text:
+        return []
+    return [*accumulate(int(step, 16) for step in text.split(" "))]
+
+
 def _noted(line: dict[str, Any], known: int, path: Path) -> Noted:
     """Return what a line says; each of its numbers is below `known`."""
     page, also = line.get("page"), line.get("also") or []
-    came: Came | None = next((each for each in get_args(Came) if each == (line.get("came") or "page")), None)
-    to, number = [], 0
+    came = _came_in(line)
     try:
-        for step in (line.get("to") or "").split(" ") if line.get("to") else ():
-            number += int(step, 16)
-            to.append(number)
-        texts, named = (
-            {int(number): str(text) for number, text in (line.get(name) or {}).items()} for name in ("texts", "named")
-        )
+        to = _unpacked(line.get("to") or "")
+        texts = _by_number(line.get("texts") or {})
+        named = _by_number(line.get("named") or {})
     except ValueError as error:
         raise _damaged(path) from error
-    numbers = [page, *also, *to, *texts, *named]
-    if came is None or not all(isinstance(each, int) and 0 <= each < known for each in numbers):
+    if came is None or not _are_below(known, [page, *also, *to, *texts, *named]):
         raise _damaged(path)
     return Noted(
         page=int(page or 0), came=came, at=line.get("at") or "", to=to, outside=max(0, line.get("outside") or 0),
-        also=also, new=[str(url) for url in (line.get("new") or {}).values()], named=named,
-        texts=texts,
+        also=also, new=[*map(str, (line.get("new") or {}).values())], named=named, texts=texts,
     )  # fmt: skip
+
+
+def _came_in(line: dict[str, Any]) -> Came | None:
+    said = line.get("came") or "page"
+    return next((came for came in get_args(Came) if came == said), None)
+
+
+def _are_below(limit: int, numbers: Iterable[Any]) -> bool:
+    return all(isinstance(number, int) and 0 <= number < limit for number in numbers)
+
+
+def _by_number(texts: Mapping[str, Any]) -> dict[int, str]:
+    return {int(number): str(text) for number, text in texts.items()}
 
 
 def _damaged(path: Path) -> ConfigError:

@@ -100,27 +100,9 @@ def _graph(
 ) -> Graph:  # fmt: skip
     n = len(urls)
     one = same.column(n)
-    is_fetched, is_dead, waits = (np.zeros(n, np.bool_) for _ in range(3))
-    names = list(urls)
-    for page in range(n):  # a page goes by the URL of what came, or else of what was not asked for
-        if page not in came:
-            waits[one[page]] = True
-            names[one[page]] = urls[page] or names[one[page]]
-    for page, what in came.items():
-        if what == "page":
-            is_fetched[one[page]] = True
-            names[one[page]] = at[page]
-        elif what == "nothing":
-            is_dead[one[page]] = True
-    is_page = is_fetched | (waits & ~is_dead)
+    is_page, is_fetched = _states(came, one)
     reads = {one[page]: page for page in links if came[page] == "page"}  # of several that are one, the last
-    sources = np.repeat(np.array([*reads], np.int64), [len(links[page]) for page in reads.values()])
-    targets = one[
-        np.concatenate([np.zeros(0, np.int64), *(np.array(links[page], np.int64) for page in reads.values())])
-    ]
-    different = sources != targets
-    pairs = np.unique(sources[different] * max(1, n) + targets[different])
-    source, target = pairs // max(1, n), pairs % max(1, n)
+    source, target = _pairs(reads, links, one)
     elsewhere = np.bincount(source[~is_page[target]], minlength=n)
     for page, number in reads.items():
         elsewhere[page] += outside[number]
@@ -129,7 +111,49 @@ def _graph(
         if one[page] != one[other] and is_fetched[one[page]]:
             through.setdefault(int(one[other]), {}).setdefault(int(one[page]), text)
     kept = is_page[target]
+    names = _names(urls, came, at, one)
     return Graph(names, is_page, is_fetched, source[kept], target[kept], elsewhere, through)
+
+
+def _states(came: dict[int, str], one: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which numbers are pages, and which of these were fetched; the others wait. Shapes (n,)."""
+    n = len(one)
+    is_fetched, is_dead, waits = (np.zeros(n, np.bool_) for _ in range(3))
+    for page in range(n):
+        if page not in came:
+            waits[one[page]] = True
+    for page, what in came.items():
+        if what == "page":
+            is_fetched[one[page]] = True
+        elif what == "nothing":
+            is_dead[one[page]] = True
+    return is_fetched | (waits & ~is_dead), is_fetched
+
+
+def _names(urls: list[str], came: dict[int, str], at: dict[int, str], one: NDArray[np.int64]) -> list[str]:
+    """Return the URLs by which pages go: that of what came, or else of what was not asked for."""
+    names = list(urls)
+    for page in range(len(urls)):
+        if page not in came:
+            names[one[page]] = urls[page] or names[one[page]]
+    for page, what in came.items():
+        if what == "page":
+            names[one[page]] = at[page]
+    return names
+
+
+def _pairs(
+    reads: dict[int, int], links: dict[int, array[int]], one: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return source and target of each link between two pages, each pair once; shapes (n_links,)."""
+    n = max(1, len(one))
+    sources = np.repeat(np.array([*reads], np.int64), [len(links[page]) for page in reads.values()])
+    targets = one[
+        np.concatenate([np.zeros(0, np.int64), *(np.array(links[page], np.int64) for page in reads.values())])
+    ]
+    different = sources != targets
+    pairs = np.unique(sources[different] * n + targets[different])  # a pair as one number, which sorts fast
+    return pairs // n, pairs % n
 
 
 def importance(graph: Graph) -> NDArray[np.float64]:
@@ -172,12 +196,18 @@ def _ranked(
     rank: int, worth: float, n_links: int, is_fetched: bool, url: str, line: dict[str, Any],
     through: tuple[FoundThrough, ...],
 ) -> RankedPage:  # fmt: skip
-    first = through[0] if through else FoundThrough("", "")
+    depth: int | str = ""
+    status: int | str = ""
+    first = FoundThrough("", "")
+    if line:
+        depth, status = number_in(line, "depth"), number_in(line, "status")
+        first = FoundThrough(text_in(line, "page"), text_in(line, "anchor"))
+    elif through:
+        first = through[0]
     return RankedPage(
         rank=rank, importance=round(worth, 6), links=n_links, fetched="yes" if is_fetched else "no", url=url,
-        title=text_in(line, "title"), depth=number_in(line, "depth") if line else "",
-        status=number_in(line, "status") if line else "", page=text_in(line, "page") if line else first.page,
-        anchor=text_in(line, "anchor") if line else first.anchor, at=text_in(line, "fetched_at"), through=through,
+        title=text_in(line, "title"), depth=depth, status=status, page=first.page, anchor=first.anchor,
+        at=text_in(line, "fetched_at"), through=through,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
 from scrapy_focus.finders.kit.page.fresh import FRESH
 from scrapy_focus.finders.kit.page.policy_tables import on_page
-from scrapy_focus.finders.kit.page.words import delay_text, ending, size_text, span
+from scrapy_focus.finders.kit.page.words import delay_text, ending, said_of, size_text, span
 from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.finders.news.atom import FEED
@@ -107,7 +107,15 @@ def _summary(watched: Watched) -> str:
 
 def _results(watched: Watched) -> list[str]:
     """Say how fresh the site was kept, and at which cost."""
-    now, state, said = watched.last, watched.notes.state, []
+    said = [*_arrivals(watched), *_sent(watched), *_waiting(watched)]
+    if (gap := longest_gap(watched.hours)) >= _GAP:
+        said.append(f"Nothing was asked for in {span(gap)} at a time; what came and went then nobody saw.")
+    return [*said, ending(watched.notes)]
+
+
+def _arrivals(watched: Watched) -> list[str]:
+    """Say how many articles were published while somebody watched, and how soon they were seen."""
+    now, said = watched.last, []
     if watched.began is not None and now:
         said.append(f"Watched since {_time(watched.began)}, for {span(max(0.0, now - watched.began))}.")
     recent = sum(n for hour, n in watched.arrivals.items() if (hour + 1) * HOUR > now - _DAY)
@@ -118,24 +126,32 @@ def _results(watched: Watched) -> list[str]:
             f"Of {counted(delays.n, 'article')} that were published while the site was watched, and say when, half "
             f"were seen within {span(delays.median)}, 90 % within {span(delays.most)}; the mean is {span(delays.mean)}."
         )
+    return said
+
+
+def _sent(watched: Watched) -> list[str]:
+    """Say how many requests the watching takes, and how many it may send."""
     rate = watched.notes.runs[-1].get("rate") if watched.notes.runs else None
-    asked = per_day(watched.hours, "requests", now)
-    allowed = f" It may send {printable(str(rate), 40)}." if rate else ""
-    if asked is not None:
-        said.append(f"It sent {counted(asked, 'request')} a day.{allowed}")
-    elif allowed:
-        said.append(allowed.strip())
+    said = []
+    if (asked := per_day(watched.hours, "requests", watched.last)) is not None:
+        said.append(f"It sent {counted(asked, 'request')} a day.")
+    if rate:
+        said.append(f"It may send {printable(str(rate), 40)}.")
+    return [" ".join(said)] if said else []
+
+
+def _waiting(watched: Watched) -> list[str]:
+    """Say which pages are to be visited."""
+    state, said = watched.notes.state, []
     asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
     if asleep and due is not None:
         then = f"; the next is visited at {_time(due)}" if due else ""
         wait = "waits for its" if asleep == 1 else "wait for their"
         said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
-    if (waiting := number_in_state(state, "waiting")) is not None and waiting:
+    if waiting := number_in_state(state, "waiting"):
         wait, was, is_ = ("waits", "was", "is") if waiting == 1 else ("wait", "were", "are")
         said.append(f"{counted(waiting, 'link')} {wait} that {was} never followed, or {is_} due.")
-    if (gap := longest_gap(watched.hours)) >= _GAP:
-        said.append(f"Nothing was asked for in {span(gap)} at a time; what came and went then nobody saw.")
-    return [*said, ending(watched.notes)]
+    return said
 
 
 def _shown(article: Article) -> Shown:
@@ -166,15 +182,20 @@ def _bars(watched: Watched) -> Bars | None:
         for i, n in enumerate(counts)
         if n
     ]
-    every = next(each for each in (1, 3, 6, 12, 24, 48) if len(counts) / each <= 8 or each == 48)
-    style = "%H:00" if every < 24 else "%d %b"
-    across = [
-        Tick(_LEFT + wide * (hour - first), datetime.fromtimestamp(hour * HOUR, UTC).strftime(style))
-        for hour in range(first, last + 1)
-        if hour % every == 0
-    ]  # fmt: skip
+    across = _ticks_of_hours(range(first, last + 1), wide)
     up = [Tick(HEIGHT - _BOTTOM - high * n, f"{n:,}") for n in ticks(largest)]
     return Bars(bars, across, up, len(counts), sum(counts))
+
+
+def _ticks_of_hours(hours: range, wide: float) -> list[Tick]:
+    """Return about eight ticks below bars, each `wide`: hours of a day, or days where there are too many hours."""
+    every = next((each for each in (1, 3, 6, 12, 24) if len(hours) / each <= 8), 48)
+    style = "%H:00" if every < 24 else "%d %b"
+    return [
+        Tick(_LEFT + wide * (hour - hours.start), datetime.fromtimestamp(hour * HOUR, UTC).strftime(style))
+        for hour in hours
+        if hour % every == 0
+    ]
 
 
 def _line(watched: Watched) -> Line | None:
@@ -256,13 +277,13 @@ def _facts(watched: Watched) -> dict[str, str]:
     run, roots = notes.runs[-1], notes.runs[-1].get("roots")
     facts = {
         "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
-        "Looked for": str(run.get("types") or ""),
+        "Looked for": said_of(run, "types"),
         "Requests": str(run.get("rate") or "as many as it could send"),
         "Until": str(run.get("until") or "it is stopped"),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
         "Delay": delay_text(run.get("delay")),
-        "User-Agent": str(run.get("agent") or ""),
-        "Policy": str(run.get("policy") or ""),
+        "User-Agent": said_of(run, "agent"),
+        "Policy": said_of(run, "policy"),
         "Runs": f"{len(notes.runs)}, the first from {notes.runs[0].get('at')}",
         "State of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",

@@ -69,9 +69,11 @@ def read_entities(folder: Path) -> list[FoundEntity]:
     for line in lines_of(folder / ENTITIES):
         url, number = text_in(line, "url"), number_in(line, "number")
         types, values = line.get("types"), line.get("values")
+        if not isinstance(types, list):
+            types = []
         found[url, number] = FoundEntity(
             url=url, number=number, name=name_of(values),
-            types=tuple(each for each in types[:_TYPES] if isinstance(each, str)) if isinstance(types, list) else (),
+            types=tuple(each for each in types[:_TYPES] if isinstance(each, str)),
             syntax=text_in(line, "syntax"), values=n_values(values), host=parts_of(url)[0], page=text_in(line, "page"),
             anchor=text_in(line, "anchor"), why=text_in(line, "why"), at=text_in(line, "fetched_at"),
         )  # fmt: skip
@@ -93,8 +95,10 @@ def name_of(values: Any) -> str:
     if called := next(filter(None, (_said(values.get(name)) for name in _NAMES)), ""):
         return called
     for name, value in islice(values.items(), _LOOKED_AT):
+        if name.startswith("@") or name in _ADDRESSES:
+            continue
         short = str(value) if isinstance(value, (int, float)) else _said(value)
-        if short and len(short) <= _SHORT and not name.startswith("@") and name not in _ADDRESSES:
+        if 0 < len(short) <= _SHORT:
             return f"{name}: {short}"[:_LONGEST]
     return next(filter(None, (_said(values.get(name)) for name in _ADDRESSES)), "")
 

@@ -129,13 +129,18 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         if self.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
             return
+        self._set_up_list(crawler, self.out)
+
+    def _set_up_list(self, crawler: Crawler, out: Path) -> None:
+        """Make the file of entities ready, and what stands beside it."""
+        settings = crawler.settings
         job = settings["JOBDIR"]
         resumes = bool(job) and Path(job, "focus").exists()
-        self.prepare(self.out, resumes=resumes)
+        self.prepare(out, resumes=resumes)
         if self.stay and (self.folder or job):
             self.follow_roots(self.folder or Path(job))
         feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
-        settings.set("FEEDS", {**settings.getdict("FEEDS"), str(self.out): feed}, "cmdline")
+        settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out): feed}, "cmdline")
         if self.folder is not None:
             run = Run(1, resumes, 0)
             self.notes = CrawlNotes(

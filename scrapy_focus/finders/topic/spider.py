@@ -111,9 +111,8 @@ class TopicSpider(FollowingSpider):
         self.folder = asked.found_in
         self.out = asked.list_file
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
-        self.reached: dict[
-            str, tuple[str, str]
-        ] = {}  # URL of a page that was had: the page before, and the anchor there
+        # By the URL of a page: the page on which its link was found, and the text of that link.
+        self.reached: dict[str, tuple[str, str]] = {}
         self.relevance: Topic
 
     @cached_property
@@ -163,38 +162,55 @@ class TopicSpider(FollowingSpider):
         """
         resumed = job is not None and (job / "focus").exists()
         stored = None if job is None or not self.asked.examples else job / EXAMPLES
-        if not resumed and self.out is not None and self.out.exists() and self.out.stat().st_size:
-            raise UsageError(
-                f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
-                "crawl "
-                "by giving its JOBDIR"
-            )
         if self.out is not None:
-            try_out(self.out)
+            self._check_out(self.out, resumed=resumed)
         try:
-            if self.asked.model:
-                self.relevance = load_relevance(self.asked.model)
-            elif not (alone or self.asked.examples):
-                self.relevance = KeywordRelevance(self.keywords)
-            elif resumed and stored is not None and stored.exists():
-                self.relevance = self.made_of(Given.stored(stored))
-            else:
-                given = self.asked.read_examples()
-                self.relevance = self.made_of(given)
-                if stored is not None:
-                    keep(given, stored)
-                if given.positives:
-                    self.logger.info(
-                        "The model begins with %d examples on the topic, %d others and %d keywords, and learns from "
-                        "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
-                    )  # fmt: skip
-                if 0 < len(given.positives) < _FEW and not self.keywords:
-                    self.logger.warning(
-                        "A model of so few examples is mostly luck; give it ten or more, or keywords beside them"
-                    )
+            self.relevance = self._model(stored, resumed=resumed, alone=alone)
         except ConfigError as error:
             raise UsageError(str(error)) from error
-        for page in read_results(self.out) if resumed and self.out is not None else ():
+        if resumed and self.out is not None:
+            self._remember_all(self.out)
+
+    @staticmethod
+    def _check_out(out: Path, *, resumed: bool) -> None:
+        """Raise ``UsageError`` if results cannot be added to this file."""
+        if not resumed and out.exists() and out.stat().st_size:
+            raise UsageError(
+                f"{out} has the results of another crawl: name another file with -a out=FILE, or go on with that crawl "
+                "by giving its JOBDIR"
+            )
+        try_out(out)
+
+    def _model(self, stored: Path | None, *, resumed: bool, alone: bool) -> Topic:
+        """Return what judges pages: what was trained before, or is made of examples, of a resumed job those stored."""
+        if self.asked.model:
+            return load_relevance(self.asked.model)
+        if not (alone or self.asked.examples):
+            return KeywordRelevance(self.keywords)
+        if resumed and stored is not None and stored.exists():
+            return self.made_of(Given.stored(stored))
+        return self._first_model(stored)
+
+    def _first_model(self, stored: Path | None) -> Topic:
+        """Return the model that a new crawl begins with; its examples are kept where they are `stored`."""
+        given = self.asked.read_examples()
+        relevance = self.made_of(given)
+        if stored is not None:
+            keep(given, stored)
+        if given.positives:
+            self.logger.info(
+                "The model begins with %d examples on the topic, %d others and %d keywords, and learns from "
+                "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
+            )  # fmt: skip
+        if 0 < len(given.positives) < _FEW and not self.keywords:
+            self.logger.warning(
+                "A model of so few examples is mostly luck; give it ten or more, or keywords beside them"
+            )
+        return relevance
+
+    def _remember_all(self, out: Path) -> None:
+        """Remember how the pages were reached that earlier runs of the job listed."""
+        for page in read_results(out):
             end = {"url": page["url"], "anchor": ""}
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])

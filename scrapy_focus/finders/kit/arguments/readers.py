@@ -75,16 +75,14 @@ def read_seeds(given: str | Sequence[str], called: Called) -> Starts:
 
 def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
     """Return the URLs that :func:`read_seeds` reads, with the user names and passwords in them."""
-    words, place = (given.split(",") if isinstance(given, str) else given), str(called)
-    if isinstance(given, str) and given and "://" not in given:
-        try:
-            words, place = Path(given).read_text(encoding="utf-8-sig").splitlines(), given
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise UsageError(
-                f"the file {given} cannot be read ({reason}): {called} takes URLs with http:// or https://, or a file "
-                "of them"
-            ) from error
+    place = str(called)
+    words: Sequence[str]
+    if not isinstance(given, str):
+        words = given
+    elif not given or "://" in given:
+        words = given.split(",")
+    else:
+        words, place = _lines_of(given, called), given
     urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
     for url in urls:
         if not (url.startswith(("http://", "https://")) and host_of(url)):
@@ -95,6 +93,17 @@ def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
         example = called.like("https://example.org/")
         raise UsageError(f"where to start? Give some pages: {called.like('FILE')}, or {example},...")
     return list(dict.fromkeys(urls))
+
+
+def _lines_of(file: str, called: Called) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(
+            f"the file {file} cannot be read ({reason}): {called} takes URLs with http:// or https://, or a file "
+            "of them"
+        ) from error
 
 
 def read_text(given: object, called: Called) -> str:
@@ -120,7 +129,7 @@ def read_keywords(given: str, called: Called) -> list[str]:
     """Return the keywords in a file, one on each line, or those that are given, separated by commas; ``[]`` for
     ``""``.
     """
-    if given and "," not in given and (Path(given).is_file() or "/" in given or Path(given).suffix):
+    if given and _names_file(given):
         from scrapy_focus.topic import expansion
 
         try:
@@ -131,6 +140,13 @@ def read_keywords(given: str, called: Called) -> list[str]:
     if given and not found:
         raise UsageError(f"{called} is {given!r}; it takes words separated by commas, or a file with one on each line")
     return found
+
+
+def _names_file(text: str) -> bool:
+    """Whether a text is a file, or looks like the name of one, rather than words."""
+    if "," in text:
+        return False
+    return Path(text).is_file() or "/" in text or bool(Path(text).suffix)
 
 
 def words_reader(example: str) -> Callable[[str, Called], list[str]]:

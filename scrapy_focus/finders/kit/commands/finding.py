@@ -347,23 +347,36 @@ def url_of(word: str) -> str:
     """
     url = word.strip()
     if "://" not in url and (found := _BARE.fullmatch(url)):
-        host = found[1]
-        if _HERE.fullmatch(host):
-            url = f"http://{url}"
-        elif "." in host.strip("."):
-            if url == host and _is_file_name(host):
-                raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
-            url = f"https://{url}"
+        url = _with_scheme(url, found[1])
     if _is_url(url):
         return url
     port = re.match(r"(?i)https?://[^/?#]*:(\d{1,20})(?:[/?#]|$)", url)
     if port and not 0 < int(port[1]) < 65536:
         raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports go from 1 to 65535"))
-    scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", url, re.DOTALL).groups()  # type: ignore[union-attr]
-    is_slip = not scheme or get_close_matches(scheme.lower(), ["http", "https"])
-    is_meant = is_slip and _is_url(meant := f"https://{rest}") and re.match(r"\S+\.\S", urlsplit(meant).hostname or "")
-    hint = f"did you mean {meant}?" if is_meant else "write it as https://example.org/"
+    meant = _meant(url)
+    hint = f"did you mean {meant}?" if meant else "write it as https://example.org/"
     raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {hint}"))
+
+
+def _with_scheme(url: str, host: str) -> str:
+    """Return a URL that begins with its host as one with a scheme; ``UsageError`` if it looks like a file's name."""
+    if _HERE.fullmatch(host):
+        return f"http://{url}"
+    if "." not in host.strip("."):
+        return url
+    if url == host and _is_file_name(host):
+        raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
+    return f"https://{url}"
+
+
+def _meant(text: str) -> str:
+    """Return the URL of which a text is a slip, such as ``htps:/example.org``; ``""`` if it looks like none."""
+    scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    if scheme and not get_close_matches(scheme.lower(), ["http", "https"]):
+        return ""
+    url = f"https://{rest}"
+    has_domain = _is_url(url) and re.match(r"\S+\.\S", urlsplit(url).hostname or "")
+    return url if has_domain else ""
 
 
 def _is_url(url: str) -> bool:

@@ -129,16 +129,8 @@ def _results(report: Report) -> list[str]:
         counts = ", ".join(f"{states.get(state, 0):,} {word}" for state, word in zip(
             STATES, ("new", "changed", "the same", "gone", "not seen this time"), strict=True))  # fmt: skip
         said.append(f"Since the crawl before: {counts}.")
-    requests = sum(answer.sent for answer in notes.answers)
-    found = sum(answer.files > 0 for answer in notes.answers)
     if notes.answers:
-        rate = f" ({100 * found / requests:.1f} in 100 requests)" if requests else ""
-        ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
-        said.append(
-            f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, output.noun)}{output.quality}{_new(notes, output)}{rate}."
-        )
-        said += _all_sent(notes, requests)
+        said += _followed(notes, output)
     said += [*_rendered(notes), *output.facts(), *_told(notes)]
     if cut := sum(map(output.is_cut, output.finds)):
         it = "it" if cut == 1 else "them"
@@ -148,6 +140,19 @@ def _results(report: Report) -> list[str]:
         if printable(url, 300) not in said[-1]:
             said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
     return [*said, *outlook(notes, output.noun)]
+
+
+def _followed(notes: Notes, output: Output) -> list[str]:
+    """Say how many links were followed, and what that brought and cost."""
+    requests = sum(answer.sent for answer in notes.answers)
+    found = sum(answer.files > 0 for answer in notes.answers)
+    rate = f" ({100 * found / requests:.1f} in 100 requests)" if requests else ""
+    ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
+    said = (
+        f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
+        f"{counted(found, output.noun)}{output.quality}{_new(notes, output)}{rate}."
+    )
+    return [said, *_all_sent(notes, requests)]
 
 
 def _all_sent(notes: Notes, counted_here: int) -> list[str]:

@@ -37,14 +37,14 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
     Each request is in one of them; the last is left out if there is none.
     """
     texts = [text_like(answer.anchor, _LONGEST) for answer in answers]
-    counts = Counter(text for answer, text in zip(answers, texts, strict=True) if answer.files > 0)
-    least = max(_LEAST, _SHARE * counts.total())
-    common = {text for text, n in counts.items() if text and n >= least}
+    common = _common(texts, answers)
     sums: dict[str, list[int]] = {}
     for answer, text in zip(answers, texts, strict=True):
-        is_common = text in common
-        kind = "" if is_common else extension(answer.url)[:_LONGEST]
-        words = links_like(text if is_common else "", kind, pages_like(answer.page, _LONGEST))
+        pages = pages_like(answer.page, _LONGEST)
+        if text in common:
+            words = links_like(text, "", pages)
+        else:
+            words = links_like("", extension(answer.url)[:_LONGEST], pages)
         total = sums.setdefault(words, [0, 0])
         total[0] += answer.files > 0
         total[1] += answer.sent
@@ -52,6 +52,13 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
     found.sort(key=lambda each: (-each.found, each.requests, each.words))
     fruitless = sum(requests for files, requests in sums.values() if not files)
     return [*found, Paid("", 0, fruitless)] if fruitless else found
+
+
+def _common(texts: Sequence[str], answers: Sequence[Answer]) -> set[str]:
+    """Return the texts that led to so many finds that they stand for themselves."""
+    counts = Counter(text for answer, text in zip(answers, texts, strict=True) if answer.files > 0)
+    least = max(_LEAST, _SHARE * counts.total())
+    return {text for text, n in counts.items() if text and n >= least}
 
 
 def words_paid(answers: Sequence[Answer]) -> list[Paid]:

@@ -92,8 +92,10 @@ def _on_page(number: int, table: PolicyTable) -> Table:
 
 def _kind(values: list[str | float]) -> str:
     """Return how a column is shown: texts stand at the left, and long ones may be wrapped."""
-    longest = max((len(text_of(value)) for value in values if isinstance(value, str)), default=None)
-    return "" if longest is None else "words" if longest > _SHORT else "name"
+    lengths = [len(text_of(value)) for value in values if isinstance(value, str)]
+    if not lengths:
+        return ""
+    return "words" if max(lengths) > _SHORT else "name"
 
 
 def _link(value: str | float) -> str:

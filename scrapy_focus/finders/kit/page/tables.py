@@ -9,7 +9,7 @@ from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import paid, words_paid
 from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
-from scrapy_focus.finders.kit.page.words import delay_text, number_of, size_text
+from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table
 
 if TYPE_CHECKING:
@@ -165,15 +165,15 @@ def facts_of(report: Report) -> dict[str, str]:
     roots = run.get("roots")
     facts = {
         "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
-        "Looked for": str(run.get("types") or ""),
-        "Pages of a domain": str(run.get("per_domain") or ""),
-        "Pages of a host": str(run.get("per_host") or ""),
+        "Looked for": said_of(run, "types"),
+        "Pages of a domain": said_of(run, "per_domain"),
+        "Pages of a host": said_of(run, "per_host"),
         "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",
         "Requests in all": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
         "Delay": delay_text(run.get("delay")),
-        "User-Agent": str(run.get("agent") or ""),
-        "Policy": str(run.get("policy") or ""),
+        "User-Agent": said_of(run, "agent"),
+        "Policy": said_of(run, "policy"),
         "Runs": f"{len(notes.runs)}, the first from {first.get('at')}",
         "State of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",

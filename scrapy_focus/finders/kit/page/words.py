@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.kit.records.notes import Answer, Notes
 
 _SIZES = ("B", "kB", "MB", "GB", "TB")
 _ENDS = {
@@ -49,6 +49,11 @@ def size_text(size: float) -> str:
     while size >= 999.5 and unit < len(_SIZES) - 1:
         size, unit = size / 1000, unit + 1
     return f"{size:,.{int(unit > 0)}f} {_SIZES[unit]}"
+
+
+def said_of(run: Mapping[str, Any], name: str) -> str:
+    """Return what the notes of a run say under a name, ``""`` for nothing."""
+    return str(run.get(name) or "")
 
 
 def delay_text(noted: Any) -> str:
@@ -90,8 +95,9 @@ def ending(notes: Notes) -> str:
     if reason is None:
         return "It runs, or it was killed; the same command resumes it then. What stands here is what was found so far."
     said = _ENDS.get(str(reason)) or f"It ended with the reason {printable(str(reason))}."
-    resumable = bool(notes.runs) and notes.runs[-1].get("resumable") and reason != "finished"
-    return f"{said} The same command resumes it." if resumable and reason == "shutdown" else said
+    if reason == "shutdown" and notes.runs and notes.runs[-1].get("resumable"):
+        return f"{said} The same command resumes it."
+    return said
 
 
 def within(sentence: str, folder: Path) -> str:
@@ -112,30 +118,41 @@ def outlook(notes: Notes, noun: str) -> list[str]:
     read.
     """
     state, said = notes.state, []
-    if not any(answer.status is not None and 200 <= answer.status < 300 for answer in notes.answers):
+    if not any(map(_is_read, notes.answers)):
         return []
     waiting, cost = number_of(state.get("waiting")), number_of(state.get("cost"))
     if waiting == 0 and state.get("reason") == "finished":
         said.append("No link that it found is left to follow. What no link leads to cannot be found by a crawl.")
     elif (limits := _limits(state)) is not None:
-        low, middle, high = limits
-        said.append(
-            f"About {counted(middle, noun)} {'is' if middle == 1 else 'are'} left to be found: between {low:,.0f} "
-            f"and {high:,.0f}, with a probability of 90 %."
-        )
+        said.append(_left(*limits, noun))
     elif waiting:
         said.append(f"How many {noun}s are left to be found cannot be said.")
     if cost is not None and waiting:
         said.append(f"The next {noun} is expected to cost about {counted(max(1, round(cost)), 'request')}.")
     if waiting:
-        said.append(f"{counted(waiting, 'link')} {'was' if waiting == 1 else 'were'} found and not followed.")
+        was = "was" if waiting == 1 else "were"
+        said.append(f"{counted(waiting, 'link')} {was} found and not followed.")
     return said
+
+
+def _is_read(answer: Answer) -> bool:
+    return answer.status is not None and 200 <= answer.status < 300
+
+
+def _left(low: float, middle: float, high: float, noun: str) -> str:
+    are = "is" if middle == 1 else "are"
+    return (
+        f"About {counted(middle, noun)} {are} left to be found: between {low:,.0f} and {high:,.0f}, with a probability "
+        "of 90 %."
+    )
 
 
 def failure(error: str, why: str) -> str:
     """Say why a link came to nothing, from what its outcome says."""
+    if why[1:2].islower():  # a sentence, rather than the name of a protocol or an error
+        why = why[:1].lower() + why[1:]
     if why:
-        return printable(why[:1].lower() + why[1:] if why[1:2].islower() else why)
+        return printable(why)
     if error.startswith("failure: "):
         return f"no answer ({printable(error.removeprefix('failure: '))})"
     return _OUTCOMES.get(error, printable(error))

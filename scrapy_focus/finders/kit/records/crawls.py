@@ -61,22 +61,32 @@ def last_crawl(out: Path) -> Last:
         elif "ended" in line:
             if number != before.number:
                 earlier = before
-            limit = _LIMITS.get(line.get("reason") or "", "")
-            reached = line.get("cost_limit" if limit == COST else limit) or 0.0
-            last = before = Last(
-                number, True, line.get("requests") or 0, limit=limit, reached=reached, before=earlier.requests
-            )
+            last = before = _ended(line, number, earlier)
         elif line.get("goes_on"):
             before = earlier
             last = Last(number, False, before.requests, True)
         else:
-            if last.number and not last.has_ended and last.number != number:  # it was killed, and did not resume
+            if not last.has_ended and last.number != number:  # it was killed, and did not resume
                 before = last._replace(has_ended=True)
-            is_same = last.number == number and not last.has_ended
-            last = Last(number, False, last.requests, bool(line.get("reached")) or (is_same and last.has_reached))
+            last = _begun(line, number, last)
     if not last.number and (out / "manifest.jsonl").exists():  # of a version that wrote no such lines
         return Last(1)
     return last
+
+
+def _begun(line: dict[str, Any], number: int, last: Last) -> Last:
+    """Return the crawl of which a line says that a run began; the one that `last` is about may be the same."""
+    has_reached = bool(line.get("reached"))
+    if last.number == number and not last.has_ended:
+        has_reached = has_reached or last.has_reached
+    return Last(number, False, last.requests, has_reached)
+
+
+def _ended(line: dict[str, Any], number: int, earlier: Last) -> Last:
+    """Return the crawl of which a line says that it ended; `earlier` is the one before."""
+    limit = _LIMITS.get(line.get("reason") or "", "")
+    reached = line.get("cost_limit" if limit == COST else limit) or 0.0
+    return Last(number, True, line.get("requests") or 0, limit=limit, reached=reached, before=earlier.requests)
 
 
 def next_run(out: Path, job: Path | None) -> Run:

@@ -18,6 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -161,15 +162,14 @@ def read_notes(folder: Path) -> Notes:
     OSError
         If a file of the notes cannot be read.
     """
-    there = _runs_in(folder)
-    crawl = max((number for number, _, _ in there), default=0)
+    crawl, paths = _last_crawl(folder)
     runs: list[dict[str, Any]] = []
     answers: dict[tuple[str, str], Answer] = {}
     state: dict[str, Any] = {}
     elsewhere: dict[str, None] = {}
     left_out: dict[str, None] = {}
     damaged = 0
-    for _, _, path in sorted(run for run in there if run[0] == crawl):
+    for path in paths:
         for name in ("reason", "ending"):  # of a run that ended, and was resumed
             state.pop(name, None)
         for line in _lines_of(path):
@@ -201,9 +201,8 @@ def began_with(folder: Path) -> dict[str, str]:
     OSError
         If the notes cannot be read.
     """
-    there = sorted(_runs_in(folder))
-    crawl = max((number for number, _, _ in there), default=0)
-    for _, _, path in (run for run in there if run[0] == crawl):
+    _, paths = _last_crawl(folder)
+    for path in paths:
         fields = _fields(next(_lines_of(path), b""))
         if isinstance(fixed := fields.get("fixed"), dict):
             return {str(name): str(value) for name, value in fixed.items()}
@@ -224,23 +223,40 @@ def read_referrers(folder: Path, keys: Collection[str], most: int) -> dict[str, 
     OSError
         If a file of the notes cannot be read.
     """
-    there, wanted = _runs_in(folder), frozenset(keys)
-    crawl = max((number for number, _, _ in there), default=0)
+    wanted = frozenset(keys)
+    if not wanted:
+        return {}
     pages: dict[str, list[str]] = {key: [] for key in wanted}
     numbers: Counter[str] = Counter()
     seen: set[str] = set()
-    for _, _, path in sorted(run for run in there if run[0] == crawl) if wanted else ():
-        for line in _lines_of(path):
-            fields = _fields(line) if b'"links"' in line else {}
-            url, links = fields.get("moved_to") or fields.get("url"), fields.get("links")
-            if not isinstance(url, str) or not isinstance(links, str) or url in seen:
-                continue
-            seen.add(url)
-            for key in wanted.intersection(links.split()):
-                numbers[key] += 1
-                if len(pages[key]) < most:
-                    pages[key].append(url)
+    _, paths = _last_crawl(folder)
+    for url, links in chain.from_iterable(map(_pages_with_links, paths)):
+        if url in seen:
+            continue
+        seen.add(url)
+        for key in wanted.intersection(links.split()):
+            numbers[key] += 1
+            if len(pages[key]) < most:
+                pages[key].append(url)
     return {key: Referrers(pages[key], number) for key, number in numbers.items()}
+
+
+def _pages_with_links(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the URL of each page of a run, and the keys of its links, separated by spaces."""
+    for line in _lines_of(path):
+        if b'"links"' not in line:  # is found faster than it is parsed
+            continue
+        fields = _fields(line)
+        url, links = fields.get("moved_to") or fields.get("url"), fields.get("links")
+        if isinstance(url, str) and isinstance(links, str):
+            yield url, links
+
+
+def _last_crawl(folder: Path) -> tuple[int, list[Path]]:
+    """Return the number of the last crawl, 0 if there was none, and the files of its runs in their order."""
+    there = sorted(_runs_in(folder))
+    crawl = max((number for number, _, _ in there), default=0)
+    return crawl, [path for number, _, path in there if number == crawl]
 
 
 def _runs_in(folder: Path) -> list[tuple[int, int, Path]]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.finders.kit.page.output import Output
     from scrapy_focus.finders.kit.records.crawls import Run
@@ -124,21 +125,14 @@ class CrawlNotes:
 
     def _note(self, entry: Entry, outcome: Outcome) -> None:
         """Note an outcome, and now and then how the crawl stands."""
-        book, request, pick = self._book, entry.request, outcome.pick
+        book = self._book
         if self._writings is not None:
             self._writings.came()
         if book is None or outcome.changed is False:
             return
-        answer = Answer(
-            url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
-            sent=entry.sent, files=outcome.items, error=outcome.error,
-            why=_why(entry, outcome),
-            page="" if request is None else page_of(request),
-            anchor="" if request is None else str(request.meta.get("link_text", "")),
-            moved_to="" if entry.response is None or entry.response.url == pick.url else entry.response.url,
-        )  # fmt: skip
+        answer = _answer(entry, outcome)
         hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
-        links = self._links_of(answer.moved_to or pick.url, outcome)
+        links = self._links_of(answer.moved_to or answer.url, outcome)
         self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links)
         if monotonic() >= self._due:
             self._try(self._stand)
@@ -155,25 +149,10 @@ class CrawlNotes:
         facts: dict[str, Any] = {"at": _now()}
         if reason is not None:
             facts["reason"] = reason
+        if host is not None and reason is not None:
+            facts["ending"] = within(ending_of(self.crawler).sentence, self.out)
         if host is not None:
-            if reason is not None:
-                facts["ending"] = within(ending_of(self.crawler).sentence, self.out)
-            status = host.status(best=1)
-            facts |= {
-                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
-                "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
-                "parameters": [],
-            }  # fmt: skip
-            for shown in host.shown():
-                facts |= shown.notes
-            if status.said:
-                facts["said"] = [*status.said]
-            if status.alarm:
-                facts["alarm"] = status.alarm
-            if seen := types_seen(status.counts):
-                facts["seen"] = seen
-            if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
-                facts["rendered"] = rendered
+            facts |= _facts_of(host)
         if self._book is not None:
             self._book.state(facts)
 
@@ -232,6 +211,27 @@ class CrawlNotes:
             )
 
 
+def _facts_of(host: Host) -> dict[str, Any]:
+    """Return how the crawl of a host stands."""
+    status = host.status(best=1)
+    facts: dict[str, Any] = {
+        "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
+        "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
+        "parameters": [],
+    }  # fmt: skip
+    for shown in host.shown():
+        facts |= shown.notes
+    if status.said:
+        facts["said"] = [*status.said]
+    if status.alarm:
+        facts["alarm"] = status.alarm
+    if seen := types_seen(status.counts):
+        facts["seen"] = seen
+    if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
+        facts["rendered"] = rendered
+    return facts
+
+
 def _news(there: set[str], noted: set[str]) -> list[str]:
     """Return what is there and was not noted before, and note it."""
     if len(there) == len(noted) or len(noted) >= _MOST:
@@ -239,6 +239,21 @@ def _news(there: set[str], noted: set[str]) -> list[str]:
     news = sorted(there - noted)[: _MOST - len(noted)]
     noted.update(news)
     return news
+
+
+def _answer(entry: Entry, outcome: Outcome) -> Answer:
+    """Return what the notes say of an outcome."""
+    pick, request, response = outcome.pick, entry.request, entry.response
+    page = anchor = moved_to = ""
+    if request is not None:
+        page, anchor = page_of(request), str(request.meta.get("link_text", ""))
+    if response is not None and response.url != pick.url:
+        moved_to = response.url
+    return Answer(
+        url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
+        sent=entry.sent, files=outcome.items, error=outcome.error, why=_why(entry, outcome), page=page, anchor=anchor,
+        moved_to=moved_to,
+    )  # fmt: skip
 
 
 def _why(entry: Entry, outcome: Outcome) -> str:

@@ -114,15 +114,23 @@ def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) 
     ``feeds``: as in a crawl whose pages come back: for the entries of all feeds, and more of a large sitemap is read.
     """
     if kind == "catalogue":
-        for url in islice(listed_in(whole(response.body)), MOST):
-            if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
-                yield made
+        yield from _links_of_catalogue(response)
     elif kind == "sitemap":
         yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
     elif kind == "feed" and (feeds or _NESTED in response.meta):
-        for entry in read_listing(response.body, kind, largest=LARGEST_FEED):
-            if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
-                yield made
+        yield from _links_of_feed(response)
+
+
+def _links_of_catalogue(response: Response) -> Iterator[scrapy.Request]:
+    for url in islice(listed_in(whole(response.body)), MOST):
+        if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
+            yield made
+
+
+def _links_of_feed(response: Response) -> Iterator[scrapy.Request]:
+    for entry in read_listing(response.body, "feed", largest=LARGEST_FEED):
+        if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
+            yield made
 
 
 def _links_of_sitemap(response: Response, largest: int) -> Iterator[scrapy.Request]:
@@ -139,11 +147,16 @@ def _request(base: str, href: str, place: str, *, depth: int | None = None, anch
     """Return a request whose link stands in this place, ``None`` where it is none that can be asked for; ``depth``: of
     a sitemap, in how many others it is named.
     """
-    meta: dict[str, Any] = {LINK: {"tag_path": place, "anchor": anchor} if anchor else {"tag_path": place}}
+    link = {"tag_path": place}
+    if anchor:
+        link["anchor"] = anchor
+    meta: dict[str, Any] = {LINK: link}
     if depth is not None:
         meta |= {_NESTED: depth, "download_maxsize": LARGEST}
     try:
         url = without_credentials(urljoin(base, href))
-        return scrapy.Request(url, meta=meta) if href and url.startswith(("http://", "https://")) else None
+        if href and url.startswith(("http://", "https://")):
+            return scrapy.Request(url, meta=meta)
     except ValueError:
-        return None
+        pass
+    return None

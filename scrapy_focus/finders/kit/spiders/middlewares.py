@@ -110,20 +110,24 @@ class CutBodies:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        is_lost = "dataloss" in response.flags
-        if not (is_lost or CUT in response.flags or _is_part(request, response)):
-            return response
-        spider = self.crawler.spider
-        if is_lost and spider is not None and self._may_retry(request):
-            again = get_retry_request(request, spider=spider, reason="cut")
+        if "dataloss" in response.flags:
+            again = self._again(request)
             if again is not None:
                 return again
-        if is_lost and (isinstance(response, HtmlResponse) or request.callback is NO_CALLBACK or _is_listing(response)):
-            raise ResponseDataLossError
+            if isinstance(response, HtmlResponse) or request.callback is NO_CALLBACK or _is_listing(response):
+                raise ResponseDataLossError
+        elif CUT not in response.flags and not _is_part(request, response):
+            return response
         headers = response.headers.copy()
         for name in ("ETag", "Last-Modified"):
             headers.pop(name, None)
         return response.replace(headers=headers, flags=list({*response.flags, CUT}))
+
+    def _again(self, request: Request) -> Request | None:
+        spider = self.crawler.spider
+        if spider is None or not self._may_retry(request):
+            return None
+        return get_retry_request(request, spider=spider, reason="cut")
 
     def _may_retry(self, request: Request) -> bool:
         """Whether there is a retry left; Scrapy would log an error for the last one."""
