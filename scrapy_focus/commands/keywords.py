@@ -12,6 +12,7 @@ from scrapy_focus.finders.kit.commands.base import FocusCommand, read_numbers, r
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from scrapy_focus.topic.expansion import Expansion, Judged
 
@@ -68,39 +69,54 @@ def _expand(opts: argparse.Namespace) -> None:
     from scrapy_focus.topic.examples import read_texts
     from scrapy_focus.topic.expansion import expand, load_vectors, read_keywords, telling, train_vectors
 
-    if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
-        raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")
     if opts.out:
-        try_out(Path(opts.out))
+        _check_out(Path(opts.out), Path(opts.keywords))
     keywords = read_keywords(opts.keywords)
     pages = read_texts(opts.corpus)
     training = read_texts(opts.train) if opts.train else {}
-    inside = {file.resolve() for file in pages}
-    texts = {*pages.values()}
-    others = [text for file, text in training.items() if file.resolve() not in inside and text not in texts]
+    others = _others(training, pages)
     words, common = telling(keywords, [*pages.values()], others)
     vectors = train_vectors(training.values()) if opts.train else load_vectors(opts.vectors)
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)
     expansion = expansion._replace(added=expansion.added[: opts.limit])
-    if opts.train and len(training) < _PAGES:
-        say(
-            f"Warning: the vectors come from {len(training):,} pages, and say which words stand together on a page "
-            f"more than what they mean; train them on {_PAGES:,}, or take a file of vectors"
-        )
-    if opts.train and not others:
-        say(
-            f"Warning: {opts.train} has no pages but those on the topic, so that nothing tells words of the topic from "
-            "words of any page; put others there, too"
-        )
+    if opts.train:
+        _warn(opts.train, len(training), len(others))
     if common:
         where = "as frequent off the topic, or on few pages" if others else "on most of the pages, or on one"
-        shown = ", ".join(common[:_COMMON]) + (", ..." if len(common) > _COMMON else "")
+        shown = ", ".join([*common[:_COMMON], "..."] if len(common) > _COMMON else common)
         say(f"left out {len(common):,} words that are {where}: {shown}")
     say(*_said(expansion, above))
     if opts.out:
         _write(Path(opts.out), expansion)
         say(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
+
+
+def _check_out(out: Path, keywords: Path) -> None:
+    if out.resolve() == keywords.resolve():
+        raise ConfigError(f"--out is {out}, the file of the keywords; give another one")
+    try_out(out)
+
+
+def _others(training: Mapping[Path, str], pages: Mapping[Path, str]) -> list[str]:
+    """Return the texts to train with that are not among the pages on the topic."""
+    inside = {file.resolve() for file in pages}
+    texts = {*pages.values()}
+    return [text for file, text in training.items() if file.resolve() not in inside and text not in texts]
+
+
+def _warn(folder: str, n_pages: int, n_others: int) -> None:
+    """Say where the pages to train with are too few, or all on the topic."""
+    if n_pages < _PAGES:
+        say(
+            f"Warning: the vectors come from {n_pages:,} pages, and say which words stand together on a page "
+            f"more than what they mean; train them on {_PAGES:,}, or take a file of vectors"
+        )
+    if not n_others:
+        say(
+            f"Warning: {folder} has no pages but those on the topic, so that nothing tells words of the topic from "
+            "words of any page; put others there, too"
+        )
 
 
 def _said(expansion: Expansion, above: int) -> list[str]:

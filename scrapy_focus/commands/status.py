@@ -135,71 +135,95 @@ def cluster_rows_of(status: dict[str, Any]) -> list[tuple[str, str]]:
             f"{counted(status.get('refused_workers', 0), 'worker')} with other settings",
         ),
     ]
-    for i, (name, each) in enumerate(status["workers"].items()):
-        rows.append(
-            (
-                "" if i else "workers",
-                f"{name}: {counted(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
-                f"{counted(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago",
-            )
-        )
+    workers = [
+        f"{name}: {counted(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
+        f"{counted(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago"
+        for name, each in status["workers"].items()
+    ]
+    rows += _under("workers", workers)
     return [(label, text) for label, text in rows if text]
 
 
 def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
     """Return what is to be said of a JOBDIR, as labels and texts; tables have lines of so many columns."""
-    from scrapy_focus.web.html import readable
-
-    links, events = found["links"], found["events"]
-    params, mission = (
-        ", ".join(f"{name}={_short(text)}" for name, text in found[kind].items()) for kind in ("parameters", "mission")
-    )
-    since = (
-        f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint" if events else ""
-    )
-    rows = [("spider", found["spider"])] if found["spider"] else []
-    rows += [
-        ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
-        ("goal", found["goal"]),
-        *(("", said) for said in [*found["said"], *([found["alarm"]] if found["alarm"] else [])]),
-        ("mission", mission or "anything"),
-        ("waiting", f"{counted(links['waiting'], 'link')} in {counted(links['arms'], 'arm')}{since}"),
-        *_asleep(links),
-        ("in flight", f"{links['in_flight']:,}"),
-        (
-            "known",
-            f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD "
-            "only",
-        ),
-        *_dropped(found["counts"]),
-        ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
+    rows = [
+        *_crawl_rows(found),
+        *_link_rows(found),
+        *((name, _used(found, name)) for name in ("requests", "bytes", "seconds")),
     ]
-    rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]
-    rows += [("rate", f"at most {found['rate']}")] if found["rate"] else []
-    for i, best in enumerate(found["best_arms"]):
-        rows.append(
-            (
-                "" if i else "best arms",
-                f"{best['earned']:>8,.6g} from {best['pulls']:>7,}  {_short(readable(best['arm']))}",
-            )
-        )
-    if found["best_arms_error"]:
-        rows.append(("best arms", found["best_arms_error"]))
+    if found["rate"]:
+        rows.append(("rate", f"at most {found['rate']}"))
+    rows += _best_arms(found)
     rows += _tables(found, width)
     if found["made"]:
         rows.append(("made", _when(found, "made")))
     rows.append(("written", _when(found, "written")))
-    kinds = ", ".join(f"{n:,} {kind}" for kind, n in events.items())
-    rows.append(
-        (
-            "journal",
-            f"{counted(found['events_since_checkpoint'], 'event')} since the last checkpoint"
-            + (f" ({kinds})" if kinds else ""),
-        )
-    )
+    rows.append(("journal", _journal(found)))
     rows.append(("versions", _versions(found["versions"])))
     rows.append(("files", ", ".join(f"{name} {_size(size)}" for name, size in found["files"].items())))
     return rows
+
+
+def _crawl_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say what crawls, and for what."""
+    params, mission = (
+        ", ".join(f"{name}={_short(text)}" for name, text in found[kind].items()) for kind in ("parameters", "mission")
+    )
+    policy = found["policy"].rpartition(".")[2]
+    if params:
+        policy += f"({params})"
+    rows = []
+    if found["spider"]:
+        rows.append(("spider", found["spider"]))
+    rows += [("policy", policy), ("goal", found["goal"])]
+    rows += [("", said) for said in found["said"]]
+    if found["alarm"]:
+        rows.append(("", found["alarm"]))
+    rows.append(("mission", mission or "anything"))
+    return rows
+
+
+def _link_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say which links wait, and what became of the others."""
+    links = found["links"]
+    waiting = f"{counted(links['waiting'], 'link')} in {counted(links['arms'], 'arm')}"
+    if found["events"]:
+        waiting += f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint"
+    known = (
+        f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD only"
+    )
+    return [
+        ("waiting", waiting),
+        *_asleep(links),
+        ("in flight", f"{links['in_flight']:,}"),
+        ("known", known),
+        *_dropped(found["counts"]),
+        ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
+    ]
+
+
+def _best_arms(found: dict[str, Any]) -> list[tuple[str, str]]:
+    from scrapy_focus.web.html import readable
+
+    texts = [
+        f"{best['earned']:>8,.6g} from {best['pulls']:>7,}  {_short(readable(best['arm']))}"
+        for best in found["best_arms"]
+    ]
+    rows = _under("best arms", texts)
+    if found["best_arms_error"]:
+        rows.append(("best arms", found["best_arms_error"]))
+    return rows
+
+
+def _under(label: str, texts: list[str]) -> list[tuple[str, str]]:
+    """Return rows of which the first alone has a label."""
+    return [("" if i else label, text) for i, text in enumerate(texts)]
+
+
+def _journal(found: dict[str, Any]) -> str:
+    said = f"{counted(found['events_since_checkpoint'], 'event')} since the last checkpoint"
+    kinds = ", ".join(f"{n:,} {kind}" for kind, n in found["events"].items())
+    return f"{said} ({kinds})" if kinds else said
 
 
 def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
@@ -218,8 +242,9 @@ def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
 
     tables = [PolicyTable(**table) for table in found["tables"]]
     lines = [line for table in tables if table.rows for line in in_lines(table, width, len(table.rows))]
-    lines += [found["tables_error"]] if found["tables_error"] else []
-    return [("" if i else "tables", line) for i, line in enumerate(lines)]
+    if found["tables_error"]:
+        lines.append(found["tables_error"])
+    return _under("tables", lines)
 
 
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:

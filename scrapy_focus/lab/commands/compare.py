@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
@@ -13,13 +13,14 @@ from scrapy_focus.finders.kit.commands.base import FocusCommand, make, make_cons
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from types import TracebackType
 
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.lab.compare.comparison import Comparison
     from scrapy_focus.lab.compare.runs import Run
+    from scrapy_focus.lab.replay.metrics import Metric
 
     Progress = Callable[[Run, int, int], object]
 
@@ -105,21 +106,24 @@ class CompareCommand(FocusCommand):
         from scrapy_focus.lab.replay.importance import HOT, KNOWN_METRICS
         from scrapy_focus.lab.replay.metrics import METRICS
 
-        judged = opts.importance is not None
-        metrics = opts.metric or list(_IMPORTANCE_METRICS if judged else ("requests_90",))
+        known: Mapping[str, Metric[Any]] = METRICS
+        metrics, policies = ["requests_90"], POLICIES
+        if opts.importance is not None:
+            known, metrics, policies = KNOWN_METRICS, list(_IMPORTANCE_METRICS), IMPORTANCE_POLICIES
+        metrics = opts.metric or metrics
         for metric in metrics:
-            check_metric(metric, KNOWN_METRICS if judged else METRICS)
+            check_metric(metric, known)
         if not opts.no_plots:
             require_matplotlib()
         goal = _goal(opts.goal, opts.targets, opts.structured)
         check_folder(Path(opts.out))
         with _progress(metrics[0]) as progress:
             comparison = compare(
-                opts.policy or (IMPORTANCE_POLICIES if judged else POLICIES), args, goal=goal, seeds=opts.seeds,
+                opts.policy or policies, args, goal=goal, seeds=opts.seeds,
                 budget=opts.budget, concurrency=opts.concurrency, latency=_latency(opts.latency),
                 ignored=frozenset() if opts.ignore_nothing else None, jobs=opts.jobs, progress=progress,
                 baseline=opts.baseline, importance=opts.importance, hot=HOT if opts.hot is None else opts.hot,
-                words=[word.strip() for word in opts.words.split(",") if word.strip()],
+                words=_words(opts.words),
             )  # fmt: skip
         if not comparison.runs:
             print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)
@@ -233,10 +237,16 @@ def _seeds(text: str) -> list[int]:
     return [int(word) for word in words] if "," in text else list(range(int(text)))
 
 
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _hot(text: str | None) -> float | None:
     """Read a share of the pages, or a number of them."""
+    if text is None:
+        return None
     try:
-        return None if text is None else int(text) if text.strip().isdecimal() else float(text)
+        return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
         raise UsageError(f"--hot is {text!r}; it takes a share of the pages, as 0.008, or a number of pages") from None
 

@@ -144,16 +144,20 @@ class RecordCommand(FocusCommand):
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
         if self.requires_crawler_process:
-            from scrapy_focus.addon import Addon
-            from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
-            from scrapy_focus.finders.kit.spiders.middlewares import Credentials
+            self._set_up_crawl(render=opts.render)
 
-            for cls, order in ((PublicOnlyMiddleware, 940), (Credentials, 955)):
-                self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, order)
-            Addon.update_pre_crawler_settings(self.settings)
-            replace_stock(self.settings)
-            if opts.render:
-                self._set_browser()
+    def _set_up_crawl(self, *, render: bool) -> None:
+        """Let requests pass what the add-on would set up, and a browser where pages are to be rendered."""
+        from scrapy_focus.addon import Addon
+        from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
+        from scrapy_focus.finders.kit.spiders.middlewares import Credentials
+
+        for cls, order in ((PublicOnlyMiddleware, 940), (Credentials, 955)):
+            self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, order)
+        Addon.update_pre_crawler_settings(self.settings)
+        replace_stock(self.settings)
+        if render:
+            self._set_browser()
 
     def _set_browser(self) -> None:
         """Let a browser answer what is to be rendered."""
@@ -185,36 +189,22 @@ class RecordCommand(FocusCommand):
 
     def _check_sources(self, path: str, opts: argparse.Namespace) -> None:
         """Check what belongs together, and set ``opts.roots`` and ``opts.source``."""
-        try:
-            given = arglist_to_dict(opts.spargs)
-        except ValueError:
-            raise UsageError("-a takes NAME=VALUE: -a root=https://example.org/") from None
-        roots = [url.strip() for url in given.pop("root", "").split(",") if url.strip()]
-        if given:
-            raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
-        if wrong := [url for url in roots if not _is_root(url)]:
-            raise UsageError(
-                f"root is {hide_credentials(repr(wrong[0]))}; give the URL of the first page: -a root=https://example.org/"
-            )
+        roots = _roots_in(opts.spargs)
         read_numbers(opts, "limit", "portal", "render_pages")
         opts.render = opts.render or opts.render_pages is not None
         named = [name for name in (*_IMPORTERS, "importer") if getattr(opts, name) is not None]
         if len(named) > 1:
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
         opts.roots, opts.credentials = take_credentials(roots)
-        opts.source = _source_of(named[0], getattr(opts, named[0])) if named else None
+        opts.source = None
+        if named:
+            opts.source = _source_of(named[0], getattr(opts, named[0]))
         if opts.info or opts.verify:
-            if roots or named:
-                option = "--info" if opts.info else "--verify"
-                raise UsageError(f"{option} says what a recording holds, and takes nothing but its name")
-        elif named and len(roots) > 1:
-            raise UsageError(f"--{named[0]} takes one root; got {len(roots)}")
-        elif not named and not roots and not Path(path).exists():
+            _check_alone(opts)
+        elif named:
+            _check_import(named[0], opts)
+        elif not roots and not Path(path).exists():
             raise UsageError(f"say where the site starts: scrapy focus-record {path} -a root=https://example.org/")
-        elif named and (opts.limit or opts.no_files or opts.render):
-            raise UsageError(
-                f"--limit, --no-files and --render are for recording a live site, and --{named[0]} is none"
-            )
 
     def _record_live(self, path: Path, opts: argparse.Namespace) -> int:
         from scrapy_focus.lab.recordings.format import roots_of
@@ -237,9 +227,7 @@ class RecordCommand(FocusCommand):
         if _is_done(done, opts):
             say(*(_advice(path) if done.recorded > len(roots) else [_only_roots(path)]))
             return 0
-        why = f"after {counted(opts.limit, 'URL')}" if opts.limit and reason == "finished" else f"({reason})"
-        say(f"Stopped {why}; the same command resumes there.")
-        return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
+        return _say_stopped(reason, opts.limit)
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
         """Ask for what is missing, and return the reason for which Scrapy stopped."""
@@ -267,6 +255,49 @@ class RecordCommand(FocusCommand):
         if spider.silence:
             return f"{_SILENT}: {spider.silence}"
         return str(crawler.stats.get_value("finish_reason", "killed"))
+
+
+def _say_stopped(reason: str, limit: int | None) -> int:
+    """Say why a recording is not whole, and return the exit status."""
+    why = f"({reason})"
+    if limit and reason == "finished":
+        why = f"after {counted(limit, 'URL')}"
+    say(f"Stopped {why}; the same command resumes there.")
+    if reason in ("shutdown", "killed"):
+        return 130
+    return int(reason.startswith(_SILENT))
+
+
+def _roots_in(arguments: list[str]) -> list[str]:
+    """Return the URLs of ``-a root=...``."""
+    try:
+        given = arglist_to_dict(arguments)
+    except ValueError:
+        raise UsageError("-a takes NAME=VALUE: -a root=https://example.org/") from None
+    roots = [url.strip() for url in given.pop("root", "").split(",") if url.strip()]
+    if given:
+        raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
+    for root in roots:
+        if not _is_root(root):
+            raise UsageError(
+                f"root is {hide_credentials(repr(root))}; give the URL of the first page: -a root=https://example.org/"
+            )
+    return roots
+
+
+def _check_alone(opts: argparse.Namespace) -> None:
+    """Check that an option that only reads a recording is not given what to record."""
+    if opts.roots or opts.source is not None:
+        option = "--info" if opts.info else "--verify"
+        raise UsageError(f"{option} says what a recording holds, and takes nothing but its name")
+
+
+def _check_import(option: str, opts: argparse.Namespace) -> None:
+    """Check that an importer is given no more than it uses."""
+    if len(opts.roots) > 1:
+        raise UsageError(f"--{option} takes one root; got {len(opts.roots)}")
+    if opts.limit or opts.no_files or opts.render:
+        raise UsageError(f"--limit, --no-files and --render are for recording a live site, and --{option} is none")
 
 
 def _left_to_render(done: Completeness, opts: argparse.Namespace) -> int | None:

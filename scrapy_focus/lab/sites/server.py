@@ -257,15 +257,19 @@ class _Handler(StreamRequestHandler):
         self._conditions: dict[bytes, bytes] = {}
         self._ask: _Ask | None = getattr(self.server.owner.site, "ask", None)
         self._headers: dict[str, str] = {}  # empty where nobody asks for them
-        keep_alive = self._read_headers(version) if version.startswith("HTTP/1.") and line.endswith(b"\n") else None
+        keep_alive = None
+        if version.startswith("HTTP/1.") and line.endswith(b"\n"):
+            keep_alive = self._read_headers(version)
         if keep_alive is None:
             return self._refuse("-", line[:80].decode("latin-1").strip(), 400)
         target = self.server.owner.asked(target)
         if method not in ("GET", "HEAD") and (method != "POST" or self._ask is None):
             return self._refuse(method, target, 405)
         length = self._length()
-        if not 0 <= length <= _MAX_BODY:
-            return self._refuse(method, target, 411 if length < 0 else 413)
+        if length < 0:
+            return self._refuse(method, target, 411)
+        if length > _MAX_BODY:
+            return self._refuse(method, target, 413)
         body = self.rfile.read(length)
         if len(body) < length:
             return False
@@ -285,14 +289,19 @@ class _Handler(StreamRequestHandler):
             name, _, value = line.partition(b":")
             if self._ask is not None:
                 self._headers[name.decode("latin-1").strip().lower()] = value.decode("latin-1").strip()
-            name, value = name.lower(), value if name[:1] in b"iI" else value.lower()
-            if name == b"connection":
-                keep_alive = b"close" not in value and (keep_alive or b"keep-alive" in value)
-            elif name in (b"if-none-match", b"if-modified-since"):
-                self._conditions[name] = value.strip()
-            elif name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0"):
-                keep_alive = keep_alive and self._ask is not None  # else the body stays unread
+            keep_alive = self._read_header(name.lower(), value, keep_alive)
         return None
+
+    def _read_header(self, name: bytes, value: bytes, keep_alive: bool) -> bool:
+        """Note a condition; return whether the connection is to stay open after this header, too."""
+        if name in (b"if-none-match", b"if-modified-since"):
+            self._conditions[name] = value.strip()
+        elif name == b"connection":
+            value = value.lower()
+            return b"close" not in value and (keep_alive or b"keep-alive" in value)
+        elif name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0"):
+            return keep_alive and self._ask is not None  # else the body stays unread
+        return keep_alive
 
     def _length(self) -> int:
         """Return how many bytes of a body are to be read: none where no site asks for them, -1 if nobody knows."""
@@ -325,16 +334,15 @@ class _Handler(StreamRequestHandler):
         is_same = _is_same(self._conditions, validators)
         status = HTTPStatus.NOT_MODIFIED.value if is_same else page.status
         body = b"" if method == "HEAD" or is_same else page.body
-        head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n"
-        if not is_same:
-            head += f"Content-Type: {page.mime}\r\nContent-Length: {page.size}\r\n"
-        head += "".join(f"{name}: {value}\r\n" for name, value in validators.items())
-        head += "".join(f"{name}: {value}\r\n" for name, value in page.headers.items())
+        headers = {} if is_same else {"Content-Type": page.mime, "Content-Length": str(page.size)}
+        lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}"]
+        lines += [f"{name}: {value}" for name, value in [*headers.items(), *validators.items(), *page.headers.items()]]
         if page.location is not None:
-            head += f"Location: {page.location}\r\n"
+            lines.append(f"Location: {page.location}")
         if page.status == HTTPStatus.METHOD_NOT_ALLOWED and "Allow" not in page.headers:
-            head += "Allow: GET, HEAD\r\n"
-        head += f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
+            lines.append("Allow: GET, HEAD")
+        lines.append(f"Connection: {'keep-alive' if keep_alive else 'close'}")
+        head = "\r\n".join(lines) + "\r\n\r\n"
         self.server.owner.log.append(Request(method, path, status, len(body), self._arrived))
         self.connection.sendall(head.encode("latin-1") + body)
         return keep_alive

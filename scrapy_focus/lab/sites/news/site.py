@@ -152,6 +152,18 @@ class NewsSite:
 
     def _histories(self) -> Iterator[tuple[str, Sequence[float]]]:
         """Yield each path, and when its page may change."""
+        plan, html = self.plan, self._html
+        yield from self._histories_of_lists()
+        yield from ((f"/{name}", ()) for name in ("about", "contact", "imprint"))
+        if not self.manner.small_world:
+            yield "/archive/", ()
+        for page in range(self._n_archived):
+            yield f"/archive/{page + 1}", list(plan.listed(self._archived(page)))
+        for article in range(len(plan)):
+            yield html.path(article), [max(BEGIN, at) for at in plan.changes(article) if at < plan.end]
+
+    def _histories_of_lists(self) -> Iterator[tuple[str, Sequence[float]]]:
+        """Yield the paths of the front page, of sections and of topics, and when they may change."""
         plan, html, far = self.plan, self._html, self.manner.far
         yield "/", list(plan.listed(self._picks if far else plan.on_front))
         if far:
@@ -164,13 +176,6 @@ class NewsSite:
                 yield f"{path}topics/", ()
         for topic in range(self.manner.topics):
             yield html.topic_path(topic), list(plan.listed(plan.of_topic[topic]))
-        yield from ((f"/{name}", ()) for name in ("about", "contact", "imprint"))
-        if not self.manner.small_world:
-            yield "/archive/", ()
-        for page in range(self._n_archived):
-            yield f"/archive/{page + 1}", list(plan.listed(self._archived(page)))
-        for article in range(len(plan)):
-            yield html.path(article), [max(BEGIN, at) for at in plan.changes(article) if at < plan.end]
 
     @property
     def _n_archived(self) -> int:
@@ -208,17 +213,28 @@ class NewsSite:
             case ["s", section, "topics", ""] if far and section in self._sections:
                 return html.listing(f"Topics of {section}", [("topics", self._topics_of(self._sections[section]))], [])
             case ["s", section, topic, ""] if path == self._topic_path(topic):
-                number = self._topics[topic]
-                up = [("/wire/", "all news as they come")] if far else []
-                latest = self._latest(plan.of_topic[number], at, _IN_TOPIC)
-                return html.listing(topic, [("up", [(f"/s/{section}/", section), *up])], latest)
-            case ["archive", ""] if not self.manner.small_world:
-                pages = [(f"/archive/{page + 1}", f"page {page + 1}") for page in range(self._n_archived)]
-                return html.listing("Archive", [("pages", pages)], [])
-            case ["archive", _] if (found := _ARCHIVED.match(path)) and 1 <= int(found[1]) <= self._n_archived:
-                some = self._archived(int(found[1]) - 1)
-                return html.listing(f"Archive, page {found[1]}", [], self._latest(some, at, _PER_PAGE))
+                return self._topic(section, topic, at)
+            case ["archive", page]:
+                return self._archive_page(page, path, at)
         return None
+
+    def _topic(self, section: str, topic: str, at: float) -> str:
+        up = [(f"/s/{section}/", section)]
+        if self.manner.far:
+            up.append(("/wire/", "all news as they come"))
+        latest = self._latest(self.plan.of_topic[self._topics[topic]], at, _IN_TOPIC)
+        return self._html.listing(topic, [("up", up)], latest)
+
+    def _archive_page(self, page: str, path: str, at: float) -> str | None:
+        """Return the list of the pages of the archive, where `page` is ``""``, or one of them."""
+        if not page and not self.manner.small_world:
+            pages = [(f"/archive/{number + 1}", f"page {number + 1}") for number in range(self._n_archived)]
+            return self._html.listing("Archive", [("pages", pages)], [])
+        found = _ARCHIVED.match(path)
+        if found is None or not 1 <= int(found[1]) <= self._n_archived:
+            return None
+        some = self._archived(int(found[1]) - 1)
+        return self._html.listing(f"Archive, page {found[1]}", [], self._latest(some, at, _PER_PAGE))
 
     def _front(self, at: float) -> str:
         plan, html = self.plan, self._html
@@ -257,14 +273,9 @@ class NewsSite:
         plan, html = self.plan, self._html
         maps = [f"/sitemap-archive-{k + 1}.xml" for k in range(-(-len(self._old) // _PER_SITEMAP))]
         if path == "/robots.txt":
-            delay = f"Crawl-delay: {self.manner.crawl_delay:g}\n" if self.manner.crawl_delay else ""
-            said = f"User-agent: *\nDisallow:\n{delay}\nSitemap: {origin}/sitemap.xml\n"
-            return Page.of(said.encode(), mime="text/plain")
+            return self._robots(origin)
         if path == "/feed.xml" and self.manner.feed:
-            latest = self._latest(plan.everything, at, _IN_FEED)
-            return self._page(
-                path, html.feed(origin, latest), at, self._list_changed("/wire/", at), "list", "application/rss+xml"
-            )
+            return self._feed(path, at, origin)
         if path == "/sitemap.xml":
             paths = ["/sitemap-lists.xml", "/sitemap-news.xml", *maps]
             return Page.of(html.sitemap_index(origin, paths).encode(), mime="application/xml")
@@ -278,6 +289,15 @@ class NewsSite:
             low = (int(found[1]) - 1) * _PER_SITEMAP
             return self._map_of(self._old[low : low + _PER_SITEMAP].tolist(), at, origin)
         return None
+
+    def _robots(self, origin: str) -> Page:
+        delay = f"Crawl-delay: {self.manner.crawl_delay:g}\n" if self.manner.crawl_delay else ""
+        said = f"User-agent: *\nDisallow:\n{delay}\nSitemap: {origin}/sitemap.xml\n"
+        return Page.of(said.encode(), mime="text/plain")
+
+    def _feed(self, path: str, at: float, origin: str) -> Page:
+        html = self._html.feed(origin, self._latest(self.plan.everything, at, _IN_FEED))
+        return self._page(path, html, at, self._list_changed("/wire/", at), "list", "application/rss+xml")
 
     def _map_of(self, articles: Iterable[int], at: float, origin: str) -> Page:
         """Return a sitemap of those articles that are there."""

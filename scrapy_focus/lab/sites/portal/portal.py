@@ -190,17 +190,13 @@ class StatisticsPortal:
             return _redirect(bare.removesuffix("/"))
         if query == "page=0":
             return _redirect(bare)
-        for e in range(len(LANGUAGES) - 1, -1, -1):
-            if bare == PREFIXES[e] or bare.startswith(f"{PREFIXES[e]}/"):
-                break
-        else:
+        e = _edition_of(bare)
+        if e is None:
             return self._missing(0)
         parts = bare.removeprefix(PREFIXES[e]).split("/")[1:]
-        answer = (
-            self._file(e, path, parts, query)
-            or self._listing(e, parts, _page_number(query))
-            or (None if query else self._single(e, path, parts))
-        )
+        answer: Page | str | None = self._file(e, path, parts, query) or self._listing(e, parts, _page_number(query))
+        if answer is None and not query:
+            answer = self._single(e, path, parts)
         if answer is None:
             return self._missing(e)
         return Page.of(answer.encode()) if isinstance(answer, str) else answer
@@ -236,11 +232,16 @@ class StatisticsPortal:
             case ["private", name] if name in ("", "login") or name.startswith("microdata-"):
                 return html.private(e)
             case [name, *_, last] if name in SECTION_OF_ITEM:
-                section, number = SECTION_OF_ITEM[name], _NUMBER.search(last)
-                i = int(number[1]) if number else -1
-                exists = 0 <= i < self._plan.n_items(e, section) and self._plan.path(e, section, i) == path
-                return html.item(e, section, i) if exists else None
+                return self._item(e, path, SECTION_OF_ITEM[name], last)
         return None
+
+    def _item(self, e: int, path: str, section: str, last: str) -> str | None:
+        number = _NUMBER.search(last)
+        if number is None:
+            return None
+        i = int(number[1])
+        exists = i < self._plan.n_items(e, section) and self._plan.path(e, section, i) == path
+        return self._html.item(e, section, i) if exists else None
 
     def _archive(self, e: int, path: str, name: str) -> str | None:
         number = _NUMBER.search(name)
@@ -274,16 +275,25 @@ class StatisticsPortal:
             case ["media", ("images" | "films") as kind, name]:
                 return None if query else self._media(kind, name)
             case ["node", number] if _is_number(number) and not query:
-                target = self._plan.path_of_node(int(number))
-                return _redirect(target) if target else None
+                return self._node(int(number))
             case ["assets", name] if name in _ASSETS:
                 return Page.of(_ASSETS[name][1], mime=_ASSETS[name][0])
             case ["robots.txt"]:
                 return Page.of(_ROBOTS.encode(), mime="text/plain")
+        return self._download(path, parts, query)
+
+    def _download(self, path: str, parts: list[str], query: str) -> Page | None:
+        """Return the data file that is at an address, or a redirect to where it is."""
         file = self._data_file(path, parts, query)
-        if file is None or file.dead or path not in (file.link, file.url):
+        if file is None or file.dead:
             return None
-        return _send(file) if path == file.url else _redirect(file.url, status=302)
+        if path == file.url:
+            return _send(file)
+        return _redirect(file.url, status=302) if path == file.link else None
+
+    def _node(self, number: int) -> Page | None:
+        target = self._plan.path_of_node(number)
+        return _redirect(target) if target else None
 
     def _data_file(self, path: str, parts: list[str], query: str) -> DataFile | None:
         """Return the file at an address, or the one to which it leads."""
@@ -338,6 +348,14 @@ def _send(file: DataFile) -> Page:
         modified=_FIRST + file.changed * _MONTH,
         make=lambda: files.build(file.extension, file.n_records, file.seed),
     )
+
+
+def _edition_of(path: str) -> int | None:
+    """Return the number of the edition that a path is in; ``None`` if it is in none."""
+    for e in range(len(LANGUAGES) - 1, -1, -1):  # the first edition, whose prefix may be "", comes last
+        if path == PREFIXES[e] or path.startswith(f"{PREFIXES[e]}/"):
+            return e
+    return None
 
 
 def _redirect(location: str, status: int = 301) -> Page:
