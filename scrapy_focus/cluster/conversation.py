@@ -145,10 +145,7 @@ class Conversation:
                     continue
                 got = await self._exchange()
             except Exception as error:
-                if isinstance(error, ConfigError | ResumeError) and not isinstance(error, FolderInUseError):
-                    self._refuse(str(error))
-                else:
-                    await self._fail(error)
+                await self._give_way(error)
                 continue
             self._answered()
             if not self._session or self._is_over:
@@ -218,6 +215,13 @@ class Conversation:
                 await asyncio.wait_for(self._kick.wait(), wait)
             await asyncio.sleep(_SOON if talker.asks_for_more or self.is_closing or talker.is_hungry else _TOGETHER)
         self._kick.clear()
+
+    async def _give_way(self, error: Exception) -> None:
+        """A call failed: end where the leader cannot take this worker, and try again later otherwise."""
+        if isinstance(error, ConfigError | ResumeError) and not isinstance(error, FolderInUseError):
+            self._refuse(str(error))
+        else:
+            await self._fail(error)
 
     async def _fail(self, error: Exception) -> None:
         """The leader cannot be reached: it may be gone, or the way to it."""

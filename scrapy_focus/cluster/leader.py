@@ -41,7 +41,7 @@ from scrapy_focus.core.types import Signal, State
 from scrapy_focus.jobs.description import differences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from scrapy_focus.cluster.messages import Exchange, Said
@@ -223,11 +223,7 @@ class Leader:
 
     def _exchange(self, message: Exchange, member: _Member, now: float) -> Answer:
         self.counts["exchanges"] += 1
-        for pick_id in message.alive:
-            if pick_id in member.held:
-                self._ends[pick_id] = now + self.lease
-        for pick_id in member.ready:
-            self._ends[pick_id] = now + self.lease
+        self._renew(member, message.alive, now)
         self._grant(message.worker, -message.unused)  # before what may make the budget look used up
         unplaced: list[int] = []
         for said in message.said:
@@ -250,6 +246,14 @@ class Leader:
             portrait=self.portrait() if message.looks else None,
             claimed=claimed,
         )
+
+    def _renew(self, member: _Member, alive: Iterable[int], now: float) -> None:
+        """Let the leases last that a worker says it has, and those that lie ready for it."""
+        for pick_id in alive:
+            if pick_id in member.held:
+                self._ends[pick_id] = now + self.lease
+        for pick_id in member.ready:
+            self._ends[pick_id] = now + self.lease
 
     def leave(self, worker: str, session: str, unused: int = 0) -> bool:
         """A worker goes, and has said all that it had to say: what it still holds was never sent.
@@ -329,7 +333,9 @@ class Leader:
     def finished(self) -> str:
         """Why the crawl is over, or ``""``; it is not over for its budget while a lease is out."""
         reason = self._stopped or self.crawl.finished()
-        return "" if reason.startswith("budget_requests") and self.crawl.leases.owners else reason
+        if reason.startswith("budget_requests") and self.crawl.leases.owners:
+            return ""
+        return reason
 
     def status(self) -> dict[str, Any]:
         """Return what is known of crawl, workers, leases and hosts, as plain values."""
@@ -373,7 +379,9 @@ class Leader:
         }  # fmt: skip
 
         def from_now(at: float | None) -> float | None:
-            return None if at is None else max(0.0, at - status.at)
+            if at is None:
+                return None
+            return max(0.0, at - status.at)
 
         return News(
             counts, status.waiting, status.asleep, len(crawl.leases.owners), status.arms, status.awake, status.rewards,
@@ -437,35 +445,32 @@ class Leader:
         match said:
             case ("outcome", pick_id, is_sent, record, links, known):
                 made = self._unclaimed(links, unplaced)
-                if self._is_fenced(member, pick_id):
-                    self._note_unplaced(made, unplaced)
-                    return
-                outcome = outcome_of(record, self.crawl.picks)
-                if is_sent:
-                    self._charge(pick_id)
-                self._end(pick_id)
-                self.crawl.report(outcome, made, known)
+                if not self._is_fenced(member, pick_id):
+                    outcome = outcome_of(record, self.crawl.picks)
+                    self._end_used(pick_id, is_sent)
+                    self.crawl.report(outcome, made, known)
                 self._note_unplaced(made, unplaced)
             case ("release", pick_id, is_sent):
-                if self._is_fenced(member, pick_id):
-                    return
-                if is_sent:
-                    self._charge(pick_id)
-                self._end(pick_id)
-                self.crawl.release(pick_id)
+                if not self._is_fenced(member, pick_id):
+                    self._end_used(pick_id, is_sent)
+                    self.crawl.release(pick_id)
             case ("add", None, None, links):
                 made = self._unclaimed(links, unplaced)
                 self.crawl.add(made)
                 self._note_unplaced(made, unplaced)
             case ("add", pick_id, record, links):
                 made = self._unclaimed(links, unplaced)
-                if self._is_fenced(member, pick_id):
-                    self._note_unplaced(made, unplaced)
-                    return
-                self.crawl.add(made, outcome_of(record, self.crawl.picks))
+                if not self._is_fenced(member, pick_id):
+                    self.crawl.add(made, outcome_of(record, self.crawl.picks))
                 self._note_unplaced(made, unplaced)
             case ("hear", signals):
                 self.crawl.hear([Signal(*signal) for signal in signals])
+
+    def _end_used(self, pick_id: int, is_sent: bool) -> None:
+        """A worker says that a lease ended, and whether its request went out."""
+        if is_sent:
+            self._charge(pick_id)
+        self._end(pick_id)
 
     def _grant(self, worker: str, n: int) -> int:
         """Let a worker send up to ``n`` requests beyond one for each pick; they count as used.
@@ -525,13 +530,23 @@ class Leader:
         return most_out(self.crawl.counts["outcomes"], len(self._hosts) if hosts is None else len(hosts))
 
     def _deal(self, worker: str, member: _Member, want: int, now: float) -> list[Lease]:
+        """Return up to `want` leases for a worker."""
+        if self.finished() or (self._absent and now < self._gather_until):
+            return []
+        self._choose(worker, member, want, now)
+        given = [member.ready.popleft() for _ in range(min(want, len(member.ready)))]
+        if given or member.held:
+            member.idle = None
+        else:
+            self._share(member, now)
+        return [Lease.of(self.crawl.picks[pick_id], self._whys.pop(pick_id, None)) for pick_id in given]
+
+    def _choose(self, worker: str, member: _Member, want: int, now: float) -> None:
         """Choose the best picks of all hosts, and lay each ready for the worker that has its host.
 
         Ends when this worker has what it wants, or nothing more can be chosen.
         """
         crawl, hosts, most = self.crawl, self._hosts, self._most()
-        if self.finished() or (self._absent and now < self._gather_until):
-            return []
         enough = max(1, min(_READY, most // (2 * len(self._members))))
         busy, misses = self._busy(worker, enough), 0
         while len(member.ready) < want and misses <= len(self._members):  # more only where a policy asks busy hosts
@@ -548,12 +563,6 @@ class Leader:
                 busy, misses = self._busy(worker, enough), misses + 1
                 continue
             self._lay_ready(pick, owner, now)
-        given = [member.ready.popleft() for _ in range(min(want, len(member.ready)))]
-        if given or member.held:
-            member.idle = None
-        else:
-            self._share(member, now)
-        return [Lease.of(crawl.picks[pick_id], self._whys.pop(pick_id, None)) for pick_id in given]
 
     def _share(self, member: _Member, now: float) -> None:
         """A worker has nothing to do: if that lasts, another one that has all it wants hands on some of its hosts."""

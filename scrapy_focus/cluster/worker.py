@@ -434,9 +434,14 @@ class Worker:
         self._news.take(answer)
         if self._news.finished or self._conversation.is_closing:
             self._give_back_waiting()
-        over = answer.news is not None and not (answer.news.waiting or answer.news.out)
-        if (answer.leases or self._news.finished or over) and self.when_news is not None:
+        if self.when_news is not None and self._is_awaited(answer):
             self.when_news()
+
+    def _is_awaited(self, answer: Answer) -> bool:
+        """Whether a spider that waits for the next request has to ask again: for leases, or as the crawl ends."""
+        if answer.leases or self._news.finished:
+            return True
+        return answer.news is not None and not (answer.news.waiting or answer.news.out)
 
     def lose(self, lost: set[int]) -> None:
         """Leases ended that were held here: their pages are fetched again, here or elsewhere.
