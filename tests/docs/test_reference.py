@@ -261,8 +261,9 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len(lines) == collected["focus/reward"] > 0
     for line in lines:
-        assert line.keys() == {*FIELDS, "crawl", "at", "requests"}
+        assert line.keys() == {*FIELDS, "why", "crawl", "at", "requests"}
         assert (out / line["path"]).stat().st_size == line["size"]
+        assert re.match(r"\d+ clicks from a seed; |found on a seed; ", line["why"]), line["why"]
     assert re.search(
         r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
         done.stderr,

@@ -179,7 +179,7 @@ class StoreFiles:
     def note(self, item: DataFile, verdict: Verdict) -> None:
         """Add a line for a file."""
         line = {name: getattr(item, name) for name in FIELDS}
-        self.files.note({**line, **self._when()}, is_copy=verdict.is_copy)
+        self.files.note({**line, "why": item.why, **self._when()}, is_copy=verdict.is_copy)
 
     def count(self, state: str) -> None:
         """Count a file in a state."""

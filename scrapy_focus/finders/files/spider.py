@@ -15,7 +15,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
-from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
+from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of, why_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.features.revisits.feature import NOT_MODIFIED
 from scrapy_focus.finders.files.arguments import FilesArguments
@@ -95,6 +95,7 @@ class DatasetsSpider(SiteSpider):
     name = "datasets"
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.finders.files.pipelines.StoreFiles": 300},
+        "FOCUS_EXPLAIN": True,
         "FOCUS_IGNORE_PARAMETERS": True,
         "LOG_LEVEL": "INFO",
     }
@@ -237,6 +238,7 @@ class DatasetsSpider(SiteSpider):
             etag=_header(response, "ETag"),
             last_modified=_header(response, "Last-Modified"),
             cut=CUT in response.flags,
+            why=why_of(response.meta),
             unchanged=NOT_MODIFIED in response.flags,
         )
 

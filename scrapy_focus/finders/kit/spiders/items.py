@@ -31,6 +31,7 @@ class DataFile:
     etag: str = ""
     last_modified: str = ""
     cut: bool = False  # whether it is known not to be all of it
+    why: str = ""  # the link was followed: what was known of it when it was chosen
     unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
 
     def __post_init__(self, body: bytes, unchanged: bool) -> None:
