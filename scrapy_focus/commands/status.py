@@ -249,7 +249,9 @@ def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
 
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
     dropped = counts.get("link/dropped", 0)
-    return [("dropped", f"{counted(dropped, 'link')} given up, as too many waited")] if dropped else []
+    if not dropped:
+        return []
+    return [("dropped", f"{counted(dropped, 'link')} given up, as too many waited")]
 
 
 def _state(found: dict[str, Any]) -> str:

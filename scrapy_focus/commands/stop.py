@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError
-from scrapy_focus.core.printable import reason_of
+from scrapy_focus.core.printable import inflected, reason_of
 from scrapy_focus.finders.kit.commands.base import FocusCommand, add_cluster, cluster_of, say
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class StopCommand(FocusCommand):
 
 def _chosen(args: list[str], names: list[str], address: str) -> str:
     """Return the name of the crawl that is meant."""
-    there = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else "none runs there"
+    there = "none runs there"
+    if names:
+        there = f"there {inflected(len(names), 'is', 'are')} {', '.join(names)}"
     if args and args[0] not in names:
         raise ConfigError(f"no crawl {args[0]!r} runs in the cluster ({address}): {there}")
     if not args and len(names) != 1:
@@ -74,4 +76,4 @@ def _chosen(args: list[str], names: list[str], address: str) -> str:
 
 
 def _standing(name: str, workers: dict[str, object], out: int) -> str:
-    return f"{name} ends: {len(workers)} worker{'' if len(workers) == 1 else 's'}, {out} in flight"
+    return f"{name} ends: {len(workers)} {inflected(len(workers), 'worker', 'workers')}, {out} in flight"

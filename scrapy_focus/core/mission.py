@@ -15,7 +15,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.goal import OnTopic, heads_tell, types_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -125,12 +125,12 @@ class Mission:
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
             raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
-        if isinstance(self.types, str) or not all(isinstance(each, str) and "/" in each for each in self.types):
+        if not _are_texts(self.types) or not all("/" in each for each in self.types):
             raise ConfigError(
                 f"types is {self.types!r}; it takes MIME types, or patterns like image/*, as a set of texts: "
                 "FilesGoal makes them of names like csv"
             )
-        if isinstance(self.words, str) or not all(isinstance(each, str) for each in self.words):
+        if not _are_texts(self.words):
             raise ConfigError(f"words is {self.words!r}; it takes a list of words and phrases")
         if self.rate is not None and not 0 < self.rate < math.inf:
             raise ConfigError(f"rate is {self.rate!r}; it takes requests per second, above 0, or None for any")
@@ -182,3 +182,8 @@ class Mission:
             "topic": "" if self.topic is None else self.topic.digest,
             "heads_tell": "yes" if self.heads_tell else "",
         }
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    """Whether these are several texts, rather than a single one, whose characters are texts as well."""
+    return not isinstance(values, str) and all(isinstance(each, str) for each in values)

@@ -41,7 +41,9 @@ def printable(text: str, longest: int = _LONGEST) -> str:
     if text.isprintable():
         return text
     spelled = "".join(_spelled(char) for char in text)
-    return spelled if len(spelled) <= longest else f"{spelled[: max(0, longest - 3)]}..."
+    if len(spelled) <= longest:
+        return spelled
+    return f"{spelled[: max(0, longest - 3)]}..."
 
 
 def brief(value: object, longest: int = _LONGEST) -> str:
@@ -63,6 +65,17 @@ def counted(n: float, noun: str) -> str:
     return f"{n:,.0f} {noun if n == 1 else plural(noun)}"
 
 
+def inflected(n: float, one: str, several: str) -> str:
+    """Return the word that goes with a number: of a verb, say, or a pronoun.
+
+    Examples
+    --------
+    >>> inflected(1, "was", "were"), inflected(0, "was", "were")
+    ('was', 'were')
+    """
+    return one if n == 1 else several
+
+
 def plural(noun: str) -> str:
     """Return what several are called.
 
@@ -73,7 +86,9 @@ def plural(noun: str) -> str:
     """
     if noun.endswith("s"):
         return f"{noun}es"
-    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
 
 
 def reason_of(error: BaseException, longest: int = _LONGEST) -> str:

@@ -21,7 +21,7 @@ def in_lines(table: PolicyTable, width: int, most: int) -> list[str]:
 
     Texts are cut, and columns at the end left out, so that no line has more than ``width`` columns if one column fits.
     """
-    from rich.cells import cell_len, set_cell_size
+    from rich.cells import cell_len
 
     shown = [[*table.columns], *([text_of(value) for value in row] for row in table.rows[:most])]
     is_text = [any(isinstance(row[i], str) for row in table.rows[:most]) for i in range(len(table.columns))]
@@ -30,15 +30,19 @@ def in_lines(table: PolicyTable, width: int, most: int) -> list[str]:
     title = f"{table.title}, {most:,} of {len(table.rows):,}:" if len(table.rows) > most else f"{table.title}:"
     lines = [title]
     for row in shown:
-        cells = []
-        for text, cells_wide, is_left in zip(row, widths, is_text, strict=False):
-            blank = " " * (cells_wide - cell_len(text))
-            if cell_len(text) > cells_wide:
-                cells.append(f"{set_cell_size(text, cells_wide - 1)}…" if cells_wide > 1 else "…")
-            else:
-                cells.append(text + blank if is_left else blank + text)
+        cells = [_cell(*each) for each in zip(row, widths, is_text, strict=False)]
         lines.append((" " * _GAP).join(cells).rstrip())
     return lines
+
+
+def _cell(text: str, width: int, is_left: bool) -> str:
+    """Return a text as it fills a cell of so many columns: at its left or right, or cut."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) > width:
+        return f"{set_cell_size(text, width - 1)}…" if width > 1 else "…"
+    blank = " " * (width - cell_len(text))
+    return text + blank if is_left else blank + text
 
 
 def text_of(value: str | float) -> str:
@@ -53,7 +57,9 @@ def text_of(value: str | float) -> str:
         return bare(value)
     if abs(value) >= _HUGE:
         return f"{float(value):.3g}"
-    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= _LARGE else f"{value:.3g}"
+    if isinstance(value, int) or abs(value) >= _LARGE:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def _fitting(widths: Sequence[int], is_text: Sequence[bool], room: int) -> list[int]:

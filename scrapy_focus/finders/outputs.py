@@ -35,8 +35,7 @@ def output_of(folder: Path) -> type[Output]:
     OSError
         If the notes in the folder cannot be read.
     """
-    runs = read_notes(folder).runs
-    spider = runs[-1].get("spider") if runs else ""
+    spider = read_notes(folder).last_run.get("spider")
     for output in OUTPUTS:
         if spider == output.spider or any((folder / name).exists() for name in output.lists):
             return output

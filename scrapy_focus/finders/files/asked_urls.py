@@ -178,7 +178,9 @@ def place_of(url: str, what: What, brought: Brought) -> str:
     """
     if what == "other" or not (pattern := pattern_of(url)):
         return "again/other"
-    return f"{AGAIN[brought]}.{pattern}" if brought in AGAIN else f"again/page.none.{pattern}"
+    if brought in AGAIN:
+        return f"{AGAIN[brought]}.{pattern}"
+    return f"again/page.none.{pattern}"
 
 
 def pattern_of(url: str) -> str:

@@ -26,12 +26,13 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.config import Config
 from scrapy_focus.core.abilities import Loads, Saves
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import counted, printable_logger, reason_of
+from scrapy_focus.core.printable import counted, inflected, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
 from scrapy_focus.features.revisits.feature import MISSES, NOT_MODIFIED, Visits
+from scrapy_focus.features.revisits.lastvisit import Visit
 from scrapy_focus.finders.files.asked_urls import Asked
 from scrapy_focus.finders.files.file_list import FileList
 from scrapy_focus.finders.files.waiting_links import Waiting
@@ -133,15 +134,13 @@ class Again:
         if response.status not in (404, 410) or (self.comes_back and not self._is_last(response)):
             return None
         known = self.files.last(response.url) if self.comes_back else self.files.before.get(response.url)
-        return None if known is None or known.state == "gone" else known
+        if known is None or known.state == "gone":
+            return None
+        return known
 
     def _is_last(self, response: Response) -> bool:
         """Whether a page that is gone is not asked for again."""
-        host = host_of(self.crawler)
-        entry = None if host is None else host.inflight.find(response)
-        visits = None if host is None else host.features.find(Visits)
-        misses = 0 if entry is None or visits is None else visits.last(entry).misses
-        return response.status == 410 or misses + 1 >= MISSES
+        return response.status == 410 or _last_visit(self.crawler, response).misses + 1 >= MISSES
 
     def note(self, response: Response, what: What) -> None:
         """Note what a URL was that was asked for, and those that redirected to it."""
@@ -184,7 +183,7 @@ class Again:
         if known:
             logger.info(
                 "Crawl %d of %s: %s known; what is new comes first", self.run.number, self.out,
-                f"{counted(known, 'file')} {'is' if known == 1 else 'are'}", extra={"spider": spider},
+                f"{counted(known, 'file')} {inflected(known, 'is', 'are')}", extra={"spider": spider},
             )  # fmt: skip
 
     def _on_closed(self, spider: Spider, reason: str) -> None:
@@ -195,11 +194,13 @@ class Again:
                 "Files: %s", ", ".join(f"{n:,} {state}" for state, n in counts.items()), extra={"spider": spider}
             )
         failed = ending_of(self.crawler).kind == "unreachable" and not self.files.now
-        limit = Config.cost_limit.of(self.crawler.settings) if reason == "focus_cost_limit" else None
+        more: dict[str, float] = {}
+        if reason == "focus_cost_limit" and (limit := Config.cost_limit.of(self.crawler.settings)):
+            more["cost_limit"] = float(limit)
         note_end(
             self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
             bytes=int(used.get("bytes", 0)), seconds=float(used.get("seconds", 0)), files=counts,
-            **({"cost_limit": float(limit)} if limit else {}),
+            **more,
         )  # fmt: skip
 
     # Links
@@ -261,8 +262,10 @@ class Again:
         """Return a request that no page of this crawl led to. It is no start request, whose host would be trusted."""
         spider: Any = self.crawler.spider
         said = {LINK: place, "is_start_request": False, **meta}
-        said |= {FOUND_ON: page} if page else {}
-        said |= {"link_text": anchor} if anchor else {}
+        if page:
+            said |= {FOUND_ON: page}
+        if anchor:
+            said |= {"link_text": anchor}
         return Request(url, spider.parse, errback=spider.skip, meta=said)
 
     # Known files
@@ -366,10 +369,7 @@ class AskIfChanged:
 
     def _is_read(self, request: Request) -> bool:
         """Whether this crawl has read the page or file before, and asks itself whether it has changed since."""
-        host = host_of(self.crawler)
-        entry = None if host is None else host.inflight.find(request)
-        visits = None if host is None else host.features.find(Visits)
-        return entry is not None and visits is not None and bool(visits.last(entry).digest)
+        return bool(_last_visit(self.crawler, request).digest)
 
     def process_response(self, request: Request, response: Response) -> Response:
         remembered = self._remembered.pop(request, None)
@@ -380,6 +380,17 @@ class AskIfChanged:
             if name in response.headers:
                 headers[name] = response.headers[name]
         return remembered.replace(headers=headers, ip_address=response.ip_address, protocol=response.protocol)
+
+
+def _last_visit(crawler: Crawler, carrier: Request | Response) -> Visit:
+    """Return what is known of a page from its last visit: the defaults, if there was none."""
+    host = host_of(crawler)
+    if host is None:
+        return Visit()
+    entry, visits = host.inflight.find(carrier), host.features.find(Visits)
+    if entry is None or visits is None:
+        return Visit()
+    return visits.last(entry)
 
 
 def _has_conditions(request: Request) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 
-from scrapy_focus.core.printable import counted, printable_logger
+from scrapy_focus.core.printable import counted, inflected, printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.finders.files.file_list import FileList
 from scrapy_focus.finders.kit.records.crawls import next_run
@@ -99,7 +99,7 @@ class StoreFiles:
         if notes is not None:
             notes.list_pages()
         if self.skipped:
-            were = "was" if len(self.skipped) == 1 else "were"
+            were = inflected(len(self.skipped), "was", "were")
             said = f"{counted(len(self.skipped), 'file')} {were} skipped; {self.skips} says which, and why"
             logger.warning("%s", said)
 
@@ -188,8 +188,9 @@ class StoreFiles:
 
     def _when(self) -> dict[str, Any]:
         """Return in which crawl, when, and after how many requests something came."""
-        host = None if self.crawler is None else host_of(self.crawler)
-        requests = 0 if host is None else int(host.status().used["requests"])
+        requests = 0
+        if self.crawler is not None and (host := host_of(self.crawler)) is not None:
+            requests = int(host.status().used["requests"])
         return {"crawl": self.crawl, "at": datetime.now(UTC).isoformat(timespec="seconds"), "requests": requests}
 
 

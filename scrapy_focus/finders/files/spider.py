@@ -121,12 +121,16 @@ class DatasetsSpider(SiteSpider):
     @property
     def states(self) -> dict[str, int] | None:
         """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
-        return self.again.files.counts() if self.again is not None and self.again.files.before else None
+        if self.again is not None and self.again.files.before:
+            return self.again.files.counts()
+        return None
 
     @property
     def n_known(self) -> int:
         """How many of the finds earlier crawls with the folder had found."""
-        return self.again.files.n_known if self.again is not None and self.again.files.before else 0
+        if self.again is not None and self.again.files.before:
+            return self.again.files.n_known
+        return 0
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
@@ -308,4 +312,6 @@ def file_name(response: Response, mime: str) -> str:
 def _header(response: Response, name: str) -> str:
     """Return a header that can be sent back, ``""`` for none, or one that is too long."""
     value = (response.headers.get(name) or b"").decode("latin-1")
-    return value if len(value) <= _LONGEST_HEADER and value.isprintable() else ""
+    if len(value) <= _LONGEST_HEADER and value.isprintable():
+        return value
+    return ""

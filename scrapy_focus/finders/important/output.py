@@ -11,7 +11,7 @@ from scrapy_focus.finders.important.ranking import read_ranking
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import LONGEST, sums_table
 from scrapy_focus.finders.kit.records.folder_names import GRAPH
-from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,10 +91,12 @@ class ImportantOutput(Output):
             ], web_link(page.url))
             for page in waiting[:_NEXT]
         ]  # fmt: skip
-        more = f" The first {_NEXT} of {len(waiting):,} are shown." if len(waiting) > _NEXT else ""
+        if not rows:
+            return None
+        more = first_of(len(waiting), _NEXT)
         caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
         heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
-        return Table("waiting", caption, heads, rows) if rows else None
+        return Table("waiting", caption, heads, rows)
 
     def further(self, find: RankedPage) -> Sequence[FoundThrough]:
         return [each for each in find.through if each.page != find.page]

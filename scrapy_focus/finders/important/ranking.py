@@ -160,7 +160,9 @@ def importance(graph: Graph) -> NDArray[np.float64]:
     """Return the PageRank of each page, shape (n,): 1 is the mean of all pages; what is none has 0."""
     ranks = solve(graph.source, graph.target, is_page=graph.is_page, outside=graph.outside, damping=DAMPING)
     total = ranks.sum()
-    return (ranks * np.count_nonzero(graph.is_page) / total).round(_DIGITS) if total else ranks
+    if total:
+        ranks = (ranks * np.count_nonzero(graph.is_page) / total).round(_DIGITS)
+    return ranks
 
 
 def read_ranking(folder: Path) -> list[RankedPage]:

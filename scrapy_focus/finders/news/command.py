@@ -41,8 +41,8 @@ class WatchCommand(FindCommand):
     prints = "the URLs of new articles"
 
     def sends(self, plan: Plan) -> str:
-        lasts = plan.given["duration"]
-        return ", ".join([super().sends(plan), *([f"for {lasts}"] if lasts else [])])
+        sends, lasts = super().sends(plan), plan.given["duration"]
+        return f"{sends}, for {lasts}" if lasts else sends
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
         if args and not opts.rate:

@@ -54,7 +54,9 @@ class Article(NamedTuple):
     @property
     def delay(self) -> float | None:
         """Seconds from when it was published to when it was seen; ``None`` where nobody knows."""
-        return None if self.published is None else max(0.0, self.first_seen - self.published)
+        if self.published is None:
+            return None
+        return max(0.0, self.first_seen - self.published)
 
 
 class _Known(NamedTuple):

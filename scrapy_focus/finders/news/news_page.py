@@ -15,7 +15,7 @@ from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
 from scrapy_focus.finders.kit.page.fresh import FRESH
 from scrapy_focus.finders.kit.page.policy_tables import on_page
-from scrapy_focus.finders.kit.page.words import delay_text, ending, said_of, size_text, span
+from scrapy_focus.finders.kit.page.words import delay_text, ending, said_of, size_text, span, starts_of
 from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.finders.news.atom import FEED
@@ -90,8 +90,7 @@ def news_page(watched: Watched, made: float) -> bytes:
 
 
 def _title(watched: Watched) -> str:
-    roots = watched.notes.runs[-1].get("roots") if watched.notes.runs else None
-    hosts = [parts_of(str(url))[0] for url in roots] if isinstance(roots, list) else watched.hosts
+    hosts = [parts_of(url)[0] for url in starts_of(watched.notes.last_run)] or watched.hosts
     if not hosts:
         return "News"
     more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
@@ -131,7 +130,7 @@ def _arrivals(watched: Watched) -> list[str]:
 
 def _sent(watched: Watched) -> list[str]:
     """Say how many requests the watching takes, and how many it may send."""
-    rate = watched.notes.runs[-1].get("rate") if watched.notes.runs else None
+    rate = watched.notes.last_run.get("rate")
     said = []
     if (asked := per_day(watched.hours, "requests", watched.last)) is not None:
         said.append(f"It sent {counted(asked, 'request')} a day.")
@@ -219,11 +218,9 @@ def _line(watched: Watched) -> Line | None:
 def _hubs(watched: Watched) -> Table | None:
     rows = [Row(bare(url), [Cell(f"{n:,}")], web_link(url)) for url, n in watched.hubs[:_HUBS]]
     where = ", ".join(f"{n:,} on {_BY[by]}" for by, n in watched.by)
-    return (
-        Table("hubs", f"Where new articles were linked first: {where}.", ["Page", "New articles"], rows)
-        if rows
-        else None
-    )
+    if not rows:
+        return None
+    return Table("hubs", f"Where new articles were linked first: {where}.", ["Page", "New articles"], rows)
 
 
 def _pages(watched: Watched) -> Table | None:
@@ -274,9 +271,9 @@ def _facts(watched: Watched) -> dict[str, str]:
     notes = watched.notes
     if not notes.runs:
         return {}
-    run, roots = notes.runs[-1], notes.runs[-1].get("roots")
+    run = notes.last_run
     facts = {
-        "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
+        "Began at": ", ".join(starts_of(run)),
         "Looked for": said_of(run, "types"),
         "Requests": str(run.get("rate") or "as many as it could send"),
         "Until": str(run.get("until") or "it is stopped"),

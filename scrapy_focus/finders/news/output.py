@@ -9,6 +9,7 @@ from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import reason_of
 from scrapy_focus.finders.kit.page.folder import PAGE
+from scrapy_focus.finders.kit.page.words import starts_of
 from scrapy_focus.finders.news.atom import FEED, atom
 from scrapy_focus.finders.news.news_page import news_page
 
@@ -30,8 +31,7 @@ def write_news(folder: Path, gathering: Gathering) -> Path:
     """
     try:
         watched = gathering.read()
-        made, roots = time.time(), watched.notes.runs[-1].get("roots") if watched.notes.runs else None
-        urls = [str(url) for url in roots] if isinstance(roots, list) else []
+        made, urls = time.time(), starts_of(watched.notes.last_run)
         write_atomically(folder / FEED, atom(watched.articles, roots=urls, made=made))
         write_atomically(folder / PAGE, news_page(watched, made))
     except OSError as error:

@@ -179,4 +179,6 @@ def number_in_state(state: dict[str, Any], name: str) -> float | None:
 
 def _began(notes: Notes, hours: list[Hour]) -> float | None:
     said = number_in_state(notes.runs[0], "now") if notes.runs else None
-    return hours[0].began if said is None and hours else said
+    if said is None and hours:
+        return hours[0].began
+    return said

@@ -6,11 +6,11 @@ from collections import defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
-from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 from scrapy_focus.finders.structured.entities import host_sums, read_entities, types_of
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ class StructuredOutput(Output):
     def summary(self, sums: Sums) -> str:
         pages = sum(host.pages for host in self.hosts)
         found = sum(host.with_entities for host in self.hosts)
-        there = f"{counted(pages, 'page')} {'was' if pages == 1 else 'were'} read"
+        there = f"{counted(pages, 'page')} {inflected(pages, 'was', 'were')} read"
         on = f", on {counted(len(sums.hosts), 'host')}" if self.finds else ""
         what = f"{counted(len(self.finds), 'entity')} of what is looked for"
-        return f"{there}; {found:,} of them {'has' if found == 1 else 'have'} {what}{on}."
+        return f"{there}; {found:,} of them {inflected(found, 'has', 'have')} {what}{on}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         return [self._by_type(), self._by_host()]
@@ -74,9 +74,10 @@ class StructuredOutput(Output):
             )
             for name, n in counts[:ROWS]
         ]
-        more = f" The first {ROWS} of {len(counts):,} are shown." if len(counts) > ROWS else ""
-        caption = f"By type; an entity of several types counts for each.{more}"
-        return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows) if rows else None
+        caption = f"By type; an entity of several types counts for each.{first_of(len(counts), ROWS)}"
+        if not rows:
+            return None
+        return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows)
 
     def _by_host(self) -> Table | None:
         """Return of each host how many pages were read, how many of them had entities, and how many these were."""

@@ -107,7 +107,9 @@ class TopicArguments(ListArguments):
         known = [f"{name} {value}" for name, value in (("examples", self.examples), ("model", self.model)) if value]
         if not known:
             return f"pages with {words}"
-        return f"pages on the topic of {' and '.join([*known, *([words] if self.keywords else [])])}"
+        if self.keywords:
+            known.append(words)
+        return f"pages on the topic of {' and '.join(known)}"
 
     @property
     def stays_on(self) -> str:

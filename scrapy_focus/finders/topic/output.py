@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted
+from scrapy_focus.core.printable import counted, inflected
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import sums_table
 from scrapy_focus.finders.kit.records.folder_names import PAGES
@@ -46,9 +46,10 @@ class TopicOutput(Output):
         self.finds = [page for page in self.pages if page.is_relevant]
 
     def summary(self, sums: Sums) -> str:
-        there = f"{counted(len(self.pages), 'page')} {'was' if len(self.pages) == 1 else 'were'} read"
+        n_read, n_found = len(self.pages), len(self.finds)
+        there = f"{counted(n_read, 'page')} {inflected(n_read, 'was', 'were')} read"
         on = f", on {counted(len(sums.hosts), 'host')}" if self.finds else ""
-        return f"{there}; {len(self.finds):,} of them {'is' if len(self.finds) == 1 else 'are'} on the topic{on}."
+        return f"{there}; {n_found:,} of them {inflected(n_found, 'is', 'are')} on the topic{on}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         for name, said, head, added_up in (

@@ -222,7 +222,8 @@ class TopicSpider(FollowingSpider):
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self.asked, name))]
-        given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
+        if self.keywords:
+            given.append(f"the words {', '.join(self.keywords)}")
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
             "types": f"pages on the topic of {' and '.join(given)}",

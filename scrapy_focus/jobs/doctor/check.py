@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.printable import brief, counted
+from scrapy_focus.core.printable import brief, counted, inflected
 from scrapy_focus.frontiers.sqlite.database import sum_column, verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.frontiers.sqlite.index import Index
@@ -155,7 +155,7 @@ def _journals(tail: Tail) -> Iterator[Finding]:
     if tail.why:
         yield Finding(what=tail.why + lost_of(tail), cure=Cure.CUT_JOURNAL)
     if older := tail.older:
-        what = f"{journal_names(older)} {'is' if len(older) == 1 else 'are'} needed no more"
+        what = f"{journal_names(older)} {inflected(len(older), 'is', 'are')} needed no more"
         yield Finding(what=what, cure=Cure.CUT_JOURNAL, harmless=True)
 
 
@@ -176,7 +176,9 @@ def _malformed(path: Path) -> str:
         return f"{path.name} is malformed: {error}"
     lines = [line for text in said for line in text.splitlines() if not line.startswith("***")]
     more = " and more" if len(lines) > _SHOWN else ""
-    return "" if said == ["ok"] else f"{path.name} is malformed: {'; '.join(lines[:_SHOWN])}{more}"
+    if said == ["ok"]:
+        return ""
+    return f"{path.name} is malformed: {'; '.join(lines[:_SHOWN])}{more}"
 
 
 def changed_links(database: sqlite3.Connection) -> list[tuple[int, str]]:
@@ -203,7 +205,8 @@ def _said_of(database: sqlite3.Connection) -> str:
     shown = ", ".join(f"row {row}, {brief(url)}" for row, url in links[:_SHOWN])
     more = ", ..." if len(links) > _SHOWN else ""
     said = [f"{counted(len(links), 'link')} ({shown}{more})"] if links else []
-    said += [f"{counted(len(blocks), 'block')} of known keys"] if blocks else []
+    if blocks:
+        said.append(f"{counted(len(blocks), 'block')} of known keys")
     return f"{' and '.join(said)}: not what was stored, by checksum" if said else ""
 
 
@@ -249,7 +252,9 @@ def _unreliable(notes: Mapping[str, Any]) -> str:
         int(notes["journal"])
     except (KeyError, ValueError, TypeError):
         wrong.add("journal")
-    return f"the {' and '.join(sorted(wrong))} of the last checkpoint cannot be relied on" if wrong else ""
+    if not wrong:
+        return ""
+    return f"the {' and '.join(sorted(wrong))} of the last checkpoint cannot be relied on"
 
 
 def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:

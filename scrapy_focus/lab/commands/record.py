@@ -304,7 +304,10 @@ def _left_to_render(done: Completeness, opts: argparse.Namespace) -> int | None:
     """Return how many pages may still be rendered; ``None``: any number."""
     if not opts.render:
         return 0
-    return None if opts.render_pages is None else max(0, opts.render_pages - done.rendered)
+    most: int | None = opts.render_pages
+    if most is None:
+        return None
+    return max(0, most - done.rendered)
 
 
 def _is_done(done: Completeness, opts: argparse.Namespace) -> bool:
@@ -383,11 +386,12 @@ def _advice(path: Path) -> list[str]:
     from scrapy_focus.lab.recordings.roots import doubt_of
 
     doubt = doubt_of(path)
-    is_wrong = doubt is not None and bool(doubt.root)
-    return [
-        *([f"Warning: {doubt}"] if doubt is not None else []),
-        *([] if is_wrong else [f"Next: scrapy focus-compare {path}"]),
-    ]
+    lines = []
+    if doubt is not None:
+        lines.append(f"Warning: {doubt}")
+    if doubt is None or not doubt.root:
+        lines.append(f"Next: scrapy focus-compare {path}")
+    return lines
 
 
 def _only_roots(path: Path) -> str:

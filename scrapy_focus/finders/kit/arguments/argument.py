@@ -52,7 +52,9 @@ class OptionNames(Names):
 
     def given(self, argument: str, value: str) -> str:
         """Return an option with a value."""
-        return value if self._options.get(argument) == POSITIONAL else f"{self.of(argument)} {value}"
+        if self._options.get(argument) == POSITIONAL:
+            return value
+        return f"{self.of(argument)} {value}"
 
 
 class Called:

@@ -73,7 +73,9 @@ class ListArguments(FinderArguments):
         """The list, ``None`` for standard output."""
         if self.found_in is not None:
             return self.found_in / self.list_name
-        return None if self.out == "-" else Path(self.out).absolute()
+        if self.out == "-":
+            return None
+        return Path(self.out).absolute()
 
     def check(self, names: Names) -> None:
         if self.list_file is not None and self.list_file.is_dir():

@@ -208,7 +208,9 @@ def read_hours(given: str, called: Called) -> float | None:
     (36.0, 48.0, None)
     """
     lasts = _duration(given, called, bare="hour", hint=f"such as {called.like('36', '2d')}")
-    return None if lasts is None else lasts.seconds / UNITS["hour"]
+    if lasts is None:
+        return None
+    return lasts.seconds / UNITS["hour"]
 
 
 def read_duration(given: str, called: Called) -> Duration | None:

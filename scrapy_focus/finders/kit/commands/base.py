@@ -165,7 +165,9 @@ def make(option: str, path: str, *sources: str) -> Any:
     """
     try:
         found = load_object(path)
-        return found(*sources) if sources or isinstance(found, type) else found
+        if sources or isinstance(found, type):
+            return found(*sources)
+        return found
     except FocusError:
         raise
     except Exception as error:

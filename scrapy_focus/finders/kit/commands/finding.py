@@ -73,7 +73,9 @@ class Plan(NamedTuple):
     @property
     def job(self) -> Path | None:
         """The JOBDIR, in which a crawl that was interrupted resumes; none without a folder."""
-        return None if self.out is None else self.out / ".focus" / "job"
+        if self.out is None:
+            return None
+        return self.out / ".focus" / "job"
 
 
 class FindCommand(FocusCommand):
@@ -273,13 +275,17 @@ class FindCommand(FocusCommand):
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
         urls = plan.asked.starts.urls
         hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in urls)
-        return [
+        lines = [
             ("Begins with", ", ".join(urls)),
             ("Asks first for", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.asked.stays_on),
             ("Looks for", plan.asked.looks_for),
             ("Sends", self.sends(plan) or "as many requests as it takes (no --budget)"),
-            *([("Ends", self._when_dear)] if self._when_dear else []),
+        ]
+        if self._when_dear:
+            lines.append(("Ends", self._when_dear))
+        return [
+            *lines,
             ("Obeys", f"{self._robots}; {self._pace}"),
             ("Calls itself", self._agent),
             ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
@@ -292,7 +298,9 @@ class FindCommand(FocusCommand):
 
     @property
     def _robots(self) -> str:
-        return "robots.txt" if self.settings.getbool("ROBOTSTXT_OBEY") else "no robots.txt (ROBOTSTXT_OBEY is off)"
+        if self.settings.getbool("ROBOTSTXT_OBEY"):
+            return "robots.txt"
+        return "no robots.txt (ROBOTSTXT_OBEY is off)"
 
     @property
     def _pace(self) -> str:
@@ -310,7 +318,9 @@ class FindCommand(FocusCommand):
 
 def _folder_of(opts: argparse.Namespace) -> Path | None:
     """Return the folder for what is found, ``None`` for standard output."""
-    return None if opts.out == PIPE else Path(opts.out)
+    if opts.out == PIPE:
+        return None
+    return Path(opts.out)
 
 
 def has_job(out: Path) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
@@ -91,7 +91,7 @@ def page(report: Report) -> bytes:
         words=words_table(report),
         seen=seen_table(report),
         waiting=output.waiting(),
-        resumable=bool(report.notes.runs) and report.notes.runs[-1].get("resumable"),
+        resumable=report.notes.last_run.get("resumable"),
         skips=skips_of(report),
         broken=broken_table(report),
         ignored=ignored_table(report),
@@ -118,7 +118,9 @@ def _is_again(states: dict[str, int]) -> bool:
 
 def _new(notes: Notes, output: Output) -> str:
     """Say that those are counted that no earlier crawl found, where there was one."""
-    return " that no earlier crawl had found" if output.noun == "file" and notes.crawl > 1 else ""
+    if output.noun == "file" and notes.crawl > 1:
+        return " that no earlier crawl had found"
+    return ""
 
 
 def _results(report: Report) -> list[str]:
@@ -133,8 +135,8 @@ def _results(report: Report) -> list[str]:
         said += _followed(notes, output)
     said += [*_rendered(notes), *output.facts(), *_told(notes)]
     if cut := sum(map(output.is_cut, output.finds)):
-        it = "it" if cut == 1 else "them"
-        said.append(f"{counted(cut, 'file')} {'was' if cut == 1 else 'were'} cut: the server sent only a part of {it}.")
+        were, them = inflected(cut, "was", "were"), inflected(cut, "it", "them")
+        said.append(f"{counted(cut, 'file')} {were} cut: the server sent only a part of {them}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -161,9 +163,13 @@ def _all_sent(notes: Notes, counted_here: int) -> list[str]:
     sent = int(number_of(used.get("requests")) or 0) if isinstance(used, dict) else 0
     if sent <= counted_here:
         return []
-    more = ["robots.txt"] if notes.runs and notes.runs[-1].get("robots") else []
-    more += ["what was asked again after an interruption"] if len(notes.runs) > 1 else []
-    return [f"It sent {counted(sent, 'request')} in all{', with ' if more else ''}{' and '.join(more)}."]
+    more = []
+    if notes.last_run.get("robots"):
+        more.append("robots.txt")
+    if len(notes.runs) > 1:
+        more.append("what was asked again after an interruption")
+    beside = f", with {' and '.join(more)}" if more else ""
+    return [f"It sent {counted(sent, 'request')} in all{beside}."]
 
 
 def _rendered(notes: Notes) -> list[str]:

@@ -14,7 +14,7 @@ from scrapy_focus.core.printable import printable, printable_json
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.core.table_lines import text_of
 from scrapy_focus.finders.kit.page.words import number_of
-from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
+from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 
 if TYPE_CHECKING:
     from scrapy_focus.core.abilities import PolicyTable
@@ -80,14 +80,14 @@ def on_page(said: Said) -> list[Table]:
 
 
 def _on_page(number: int, table: PolicyTable) -> Table:
-    more = f" The first {_ROWS} of {len(table.rows):,} are shown." if len(table.rows) > _ROWS else ""
     shown = table.rows[:_ROWS]
     kinds = [_kind([row[i] for row in shown]) for i in range(len(table.columns))]
     rows = []
     for head, *values in shown:
         cells = [Cell(text_of(value), kind, _link(value)) for value, kind in zip(values, kinds[1:], strict=True)]
         rows.append(Row(text_of(head), cells, _link(head)))
-    return Table(f"policy-{number}", f"{table.title.rstrip('.')}.{more}", [*table.columns], rows)
+    caption = f"{table.title.rstrip('.')}.{first_of(len(table.rows), _ROWS)}"
+    return Table(f"policy-{number}", caption, [*table.columns], rows)
 
 
 def _kind(values: list[str | float]) -> str:

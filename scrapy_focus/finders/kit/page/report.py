@@ -151,7 +151,7 @@ def _broken(folder: Path, notes: Notes) -> list[Broken]:
     found = []
     for answer in broken:
         there = referrers.get(link_key(answer.url), Referrers([], 0))
-        pages = list(dict.fromkeys([*([answer.page] if answer.page else []), *there.pages]))[:_PAGES]
+        pages = list(dict.fromkeys(filter(None, [answer.page, *there.pages])))[:_PAGES]
         why = str(answer.status or failure(answer.error, answer.why))
         found.append(Broken(answer.url, why, pages, max(0, there.number - len(pages)), answer.anchor))
     return found

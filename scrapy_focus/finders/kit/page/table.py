@@ -49,4 +49,6 @@ def harmless(value: str | float) -> str | float:
     if not isinstance(value, str):
         return value
     text, first = printable(value, _LONGEST), value[:1]
-    return f"'{text}" if first in _FORMULA or (first.isspace() and value.lstrip()[:1] in _FORMULA) else text
+    if first in _FORMULA or (first.isspace() and value.lstrip()[:1] in _FORMULA):
+        return f"'{text}"
+    return text

@@ -9,8 +9,8 @@ from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import paid, words_paid
 from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
-from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text
-from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table
+from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, starts_of
+from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +35,10 @@ def seen_table(report: Report) -> Table | None:
     seen = noted.items() if isinstance(noted, dict) else ()
     counts = Counter({str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found})
     rows = [Row(printable(name, LONGEST), [Cell(f"{n:,}")]) for name, n in counts.most_common(_SEEN)]
-    more = f" The first {_SEEN} of {len(counts):,} are shown." if len(counts) > _SEEN else ""
-    caption = f"Types of entities on the pages that were read, which were not looked for.{more}"
-    return Table("seen", caption, ["Type", "Entities"], rows) if rows else None
+    caption = f"Types of entities on the pages that were read, which were not looked for.{first_of(len(counts), _SEEN)}"
+    if not rows:
+        return None
+    return Table("seen", caption, ["Type", "Entities"], rows)
 
 
 def paid_table(report: Report) -> Table | None:
@@ -48,7 +49,9 @@ def paid_table(report: Report) -> Table | None:
     if rest := kinds[_PAID:]:
         rows.append(_paid_row("all other links", rest))
     caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
-    return Table("paid", caption, ["Links", *_paid_heads(report)], rows) if rows else None
+    if not rows:
+        return None
+    return Table("paid", caption, ["Links", *_paid_heads(report)], rows)
 
 
 def words_table(report: Report) -> Table | None:
@@ -57,7 +60,9 @@ def words_table(report: Report) -> Table | None:
     words = words_paid(report.notes.answers) if led_to else []
     rows = [_paid_row(printable(each.words, LONGEST), [each]) for each in words[:_PAID]]
     caption = f"Words in the texts of links that led to {led_to}, and what following such links brought."
-    return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
+    if not rows:
+        return None
+    return Table("words", caption, ["Word", *_paid_heads(report)], rows)
 
 
 def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
@@ -101,17 +106,18 @@ def broken_table(report: Report) -> Table | None:
     ]  # fmt: skip
     more = f" The first {_BROKEN} are shown." if len(report.broken) > _BROKEN else ""
     caption = f"{counted(len(report.broken), 'link')} led nowhere.{more} The text is that on the first page."
-    return Table("broken", caption, ["Address", "Answer", "On pages", "Text of the link"], rows) if rows else None
+    if not rows:
+        return None
+    return Table("broken", caption, ["Address", "Answer", "On pages", "Text of the link"], rows)
 
 
 def _pages_with(broken: Broken) -> Cell:
     """Return the pages that have a broken link: the first, and the others where they can be folded out."""
     first, *others = [Lead(printable(page, LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
-    rest = f"and {counted(broken.more, 'further page')}" if broken.more else ""
-    return Cell(
-        first.text, "words", first.link, summary=f"and {counted(len(others) + broken.more, 'more page')}",
-        more=[*others, *([Lead(rest, "")] if rest else [])],
-    )  # fmt: skip
+    summary = f"and {counted(len(others) + broken.more, 'more page')}"
+    if broken.more:
+        others.append(Lead(f"and {counted(broken.more, 'further page')}", ""))
+    return Cell(first.text, "words", first.link, summary=summary, more=others)
 
 
 def ignored_table(report: Report) -> Table | None:
@@ -128,7 +134,9 @@ def ignored_table(report: Report) -> Table | None:
         f"Parameters of addresses that do not change the page: of links that differ in nothing else, one was followed."
         f"{more} With -s FOCUS_IGNORE_PARAMETERS=0 all are."
     )
-    return Table("ignored", caption, ["Host", "Parameter", "Links", "As shown by"], rows) if rows else None
+    if not rows:
+        return None
+    return Table("ignored", caption, ["Host", "Parameter", "Links", "As shown by"], rows)
 
 
 def traffic_table(report: Report) -> Table | None:
@@ -140,8 +148,9 @@ def traffic_table(report: Report) -> Table | None:
     def row(name: str, hosts: Sequence[Traffic]) -> Row:
         links, sums = sum(each.links for each in hosts), sum((Counter(each.statuses) for each in hosts), Counter[str]())
         named = [sums[status] for status in statuses]
-        rest = [sums.total() - sum(named)] if others else []
-        columns = [links, sum(each.requests for each in hosts), *named, *rest]
+        if others:
+            named.append(sums.total() - sum(named))
+        columns = [links, sum(each.requests for each in hosts), *named]
         return Row(name, [*(Cell(f"{n:,}") for n in columns), Cell(size_text(sum(each.size for each in hosts)))])
 
     rows = [row(printable(each.host, LONGEST), [each]) for each in report.traffic[:ROWS]]
@@ -151,9 +160,13 @@ def traffic_table(report: Report) -> Table | None:
         "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "
         "how they were answered in the end."
     )
-    named = [*(_UNANSWERED.get(status, status) for status in statuses), *(["others"] if others else [])]
+    if not rows:
+        return None
+    named = [_UNANSWERED.get(status, status) for status in statuses]
+    if others:
+        named.append("others")
     heads = ["Host", "Links", "Requests", *named, "Size of answers"]
-    return Table("traffic", caption, heads, rows) if rows else None
+    return Table("traffic", caption, heads, rows)
 
 
 def facts_of(report: Report) -> dict[str, str]:
@@ -161,10 +174,10 @@ def facts_of(report: Report) -> dict[str, str]:
     notes = report.notes
     if not notes.runs:
         return {}
-    first, run, used = notes.runs[0], notes.runs[-1], notes.state.get("used")
-    roots = run.get("roots")
+    first, run, used = notes.runs[0], notes.last_run, notes.state.get("used")
+
     facts = {
-        "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
+        "Began at": ", ".join(starts_of(run)),
         "Looked for": said_of(run, "types"),
         "Pages of a domain": said_of(run, "per_domain"),
         "Pages of a host": said_of(run, "per_host"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import counted, inflected, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +56,12 @@ def said_of(run: Mapping[str, Any], name: str) -> str:
     return str(run.get(name) or "")
 
 
+def starts_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the URLs with which a run began, as its notes have them."""
+    roots = run.get("roots")
+    return [str(url) for url in roots] if isinstance(roots, list) else []
+
+
 def delay_text(noted: Any) -> str:
     """Say how long a crawl waits between requests, from what its notes have.
 
@@ -65,7 +71,7 @@ def delay_text(noted: Any) -> str:
     ('1 second between two requests to a host', '0.5 seconds between two requests to a host')
     """
     delay = number_of(noted) or 0
-    return f"{delay:g} {'second' if delay == 1 else 'seconds'} between two requests to a host"
+    return f"{delay:g} {inflected(delay, 'second', 'seconds')} between two requests to a host"
 
 
 def span(seconds: float) -> str:
@@ -95,7 +101,7 @@ def ending(notes: Notes) -> str:
     if reason is None:
         return "It runs, or it was killed; the same command resumes it then. What stands here is what was found so far."
     said = _ENDS.get(str(reason)) or f"It ended with the reason {printable(str(reason))}."
-    if reason == "shutdown" and notes.runs and notes.runs[-1].get("resumable"):
+    if reason == "shutdown" and notes.last_run.get("resumable"):
         return f"{said} The same command resumes it."
     return said
 
@@ -130,8 +136,7 @@ def outlook(notes: Notes, noun: str) -> list[str]:
     if cost is not None and waiting:
         said.append(f"The next {noun} is expected to cost about {counted(max(1, round(cost)), 'request')}.")
     if waiting:
-        was = "was" if waiting == 1 else "were"
-        said.append(f"{counted(waiting, 'link')} {was} found and not followed.")
+        said.append(f"{counted(waiting, 'link')} {inflected(waiting, 'was', 'were')} found and not followed.")
     return said
 
 
@@ -140,7 +145,7 @@ def _is_read(answer: Answer) -> bool:
 
 
 def _left(low: float, middle: float, high: float, noun: str) -> str:
-    are = "is" if middle == 1 else "are"
+    are = inflected(middle, "is", "are")
     return (
         f"About {counted(middle, noun)} {are} left to be found: between {low:,.0f} and {high:,.0f}, with a probability "
         "of 90 %."
@@ -164,7 +169,9 @@ def _limits(state: Mapping[str, Any]) -> tuple[float, float, float] | None:
         return None
     numbers = [number_of(value) for value in left]
     low, middle, high = numbers
-    return None if low is None or middle is None or high is None else (low, middle, high)
+    if low is None or middle is None or high is None:
+        return None
+    return low, middle, high
 
 
 def number_of(value: Any) -> float | None:

@@ -168,5 +168,9 @@ def note_reached(out: Path, number: int) -> None:
 
 def note_end(out: Path, number: int, reason: str, *, failed: bool = False, **more: Any) -> None:
     """Note that a crawl has ended, unless it was only interrupted; ``failed``: without an answer from the site."""
-    if reason not in INTERRUPTED:
-        add_line(out / CRAWLS, {"crawl": number, "reason": reason, **({"failed": True} if failed else {}), **more})
+    if reason in INTERRUPTED:
+        return
+    line: dict[str, Any] = {"crawl": number, "reason": reason}
+    if failed:
+        line["failed"] = True
+    add_line(out / CRAWLS, {**line, **more})

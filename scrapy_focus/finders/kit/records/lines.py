@@ -78,7 +78,9 @@ def text_in(line: dict[str, Any], name: str) -> str:
 def number_in(line: dict[str, Any], name: str) -> int:
     """Return a number of a line that is not negative, 0 if it has none of that name."""
     value = line.get(name)
-    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+    if isinstance(value, int) and 0 <= value < 1 << 63:
+        return value
+    return 0
 
 
 def add_line(path: Path, line: dict[str, Any]) -> None:

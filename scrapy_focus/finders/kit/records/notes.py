@@ -78,6 +78,11 @@ class Notes:
     left_out: list[str] = field(default_factory=list)  # extensions of links that were not followed
     damaged: int = 0  # lines that could not be read
 
+    @property
+    def last_run(self) -> dict[str, Any]:
+        """What the last run said of itself; empty without notes."""
+        return self.runs[-1] if self.runs else {}
+
 
 class NoteBook:
     """Writes the notes of one run.

@@ -13,7 +13,9 @@ def time_text(at: float | None) -> str:
     >>> time_text(0.0)
     '1970-01-01T00:00:00+00:00'
     """
-    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+    if at is None:
+        return ""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def time_of(text: str) -> float | None:

@@ -40,3 +40,16 @@ class Table(NamedTuple):
     caption: str
     heads: list[str]
     rows: list[Row]
+
+
+def first_of(n: int, most: int) -> str:
+    """Say that only the first rows of a table are shown, where there are more of them; ``""`` else.
+
+    Examples
+    --------
+    >>> first_of(1200, 30), first_of(30, 30)
+    (' The first 30 of 1,200 are shown.', '')
+    """
+    if n <= most:
+        return ""
+    return f" The first {most} of {n:,} are shown."

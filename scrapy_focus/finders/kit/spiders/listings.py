@@ -68,7 +68,9 @@ def listing_in(response: Response) -> Listing:
     first = beginning(response.body)
     kind = listing_of(first)
     is_asked = _NESTED in response.meta or "sitemap" in response.url.lower()
-    return "sitemap" if not kind and is_asked and lists_urls(first) else kind
+    if not kind and is_asked and lists_urls(first):
+        return "sitemap"
+    return kind
 
 
 def listing_links(response: Response, callback: Callable[..., Any] | None = None) -> Iterator[scrapy.Request]:

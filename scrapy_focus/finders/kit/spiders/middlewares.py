@@ -236,7 +236,9 @@ class RedirectCookies(_OnTheWay):
 
     def _entry(self, request: Request) -> Entry | None:
         host = host_of(self.crawler)
-        return None if host is None else host.inflight.find(request)
+        if host is None:
+            return None
+        return host.inflight.find(request)
 
 
 class Credentials(_OnTheWay):
@@ -256,7 +258,9 @@ class Credentials(_OnTheWay):
         return cls(getattr(crawler.spider, "credentials", {}))
 
     def value(self, request: Request) -> bytes:
-        return self.credentials.get(origin_of(request.url), b"") if self.credentials else b""
+        if not self.credentials:
+            return b""
+        return self.credentials.get(origin_of(request.url), b"")
 
     def process_response(self, request: Request, response: Response) -> Response:
         location = response.headers.get("Location")
@@ -275,7 +279,9 @@ def redirect_of(response: Response) -> str:
     """Return where a response redirects to, absolute; ``""`` if it does not, or to what is no URL."""
     location = response.headers.get("Location") if 300 <= response.status < 400 else None
     try:
-        return "" if location is None else without_credentials(urljoin(response.url, safe_url_string(location)))
+        if location is None:
+            return ""
+        return without_credentials(urljoin(response.url, safe_url_string(location)))
     except ValueError:
         return ""
 
