@@ -26,7 +26,7 @@ from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal, types_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from scrapy.crawler import Crawler
 
@@ -103,7 +103,8 @@ class Closing:
             self._remedies.add(remedy)
             said = f"{outcome.pick.url}: {why}"
             self._failure = self._failure or said
-            self._unread += [said] if is_named else []
+            if is_named:
+                self._unread.append(said)
 
     @property
     def is_unreached(self) -> bool:
@@ -121,28 +122,32 @@ class Closing:
     def _facts(self, reason: str, status: Status) -> Facts:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
         whole = status.whole or status  # a worker ends as the crawl does
-        out = getattr(self.crawler.spider, "out", None)
-        n_fetched = 0 if status.whole is None else int(whole.counts.get("outcomes", 0))
-        read = sum(status.counts.get(f"outcome/{label}", 0) for label in _READ) if self._answered else self._read
+        noun, described = _noun(self.goal), _described(self.goal)
+        if items and not whole.rewards:  # items count where nothing that was found is worth something
+            noun, described = "items", ""
+        n_fetched, own = 0, None
+        if status.whole is not None:
+            n_fetched = int(whole.counts.get("outcomes", 0))
+            own = status.rewards if whole.rewards else items
         return Facts(
             reason=reason,
             found=whole.rewards or items,
-            noun=_noun(self.goal) if whole.rewards or not items else "items",
+            noun=noun,
             wanted=_wanted(self.goal),
-            read=read + self._read if self._asked else n_fetched,  # by others
+            read=self._n_read(status) if self._asked else n_fetched,  # by others
             asked=self._asked or n_fetched,
             requests=int(whole.used["requests"]),
             failure=self._failure,
             remedy=next(iter(self._remedies)) if len(self._remedies) == 1 else "",
             wall=self._wall,
-            types=types_seen(status.counts) if isinstance(self.goal, StructuredDataGoal) else self.types,
+            types=self._types(status),
             error=self.error,
             resumable=self.resumable,
-            where="" if out in (None, "-") else str(out),
+            where=self._where(),
             unread=sorted(self._unread),
             n_unread=self._n_unread,
-            described=_described(self.goal) if whole.rewards or not items else "",
-            own=None if status.whole is None else (status.rewards if whole.rewards else items),
+            described=described,
+            own=own,
             waiting=whole.unfollowed,
             cost_limit=Config.cost_limit.of(self.crawler.settings) or 0.0,
             states=getattr(self.crawler.spider, "states", None),
@@ -153,6 +158,23 @@ class Closing:
             cut_lists=status.counts.get("browser/list_cut", 0),
             elsewhere=status.counts.get("browser/elsewhere", 0),
         )
+
+    def _n_read(self, status: Status) -> int:
+        """Return how much was read; of earlier runs, too, if a server answered anything in this one."""
+        if not self._answered:
+            return self._read
+        return self._read + sum(status.counts.get(f"outcome/{label}", 0) for label in _READ)
+
+    def _types(self, status: Status) -> Mapping[str, int]:
+        """Return of which types what came was, with their numbers."""
+        if isinstance(self.goal, StructuredDataGoal):
+            return types_seen(status.counts)
+        return self.types
+
+    def _where(self) -> str:
+        """Return the file or folder of what was found, ``""`` where there is none."""
+        out = getattr(self.crawler.spider, "out", None)
+        return "" if out in (None, "-") else str(out)
 
     def _end(self, ending: Ending) -> None:
         in_my_words: Callable[[str], str] | None = getattr(self._command, "in_my_words", None)

@@ -115,26 +115,42 @@ def mend(path: Path, options: dict[str, Any]) -> None:
     with path.open("r+b") as file:
         size = file.seek(0, 2)
         if kind in _LINES:
-            start = _last_line(file, size)
-            whole = _is_json(_read(file, start, size))
+            _mend_lines(file, size, path)
         elif kind == "csv" and not _DIALECT & (options.get("item_export_kwargs") or {}).keys():
-            start, inside = _last_row(file)
-            # Our rows end in \r\n. One without an end after others that do not is not ours, and not cut.
-            whole = not inside and _read(file, start - 2, start) != b"\r\n"
-        else:
-            return
-        if start == size:
-            return
-        if whole:
-            file.seek(size)
-            file.write(b"\r\n" if kind == "csv" else b"\n")
-        elif size - start > _LONGEST and kind == "csv":
-            logger.warning("%s has a quote that is never closed: it is added to as it is", path)
-        else:
-            file.truncate(start)
-            logger.info(
-                "%s ended in a line that was cut, %d bytes: taken off, its page is fetched again", path, size - start
-            )
+            _mend_rows(file, size, path)
+
+
+def _mend_lines(file: IO[bytes], size: int, path: Path) -> None:
+    start = _last_line(file, size)
+    if start == size:
+        return
+    if _is_json(_read(file, start, size)):
+        _end(file, b"\n")
+    else:
+        _cut(file, start, size, path)
+
+
+def _mend_rows(file: IO[bytes], size: int, path: Path) -> None:
+    start, inside = _last_row(file)
+    if start == size:
+        return
+    # Our rows end in \r\n. One without an end after others that do not is not ours, and not cut.
+    if not inside and _read(file, start - 2, start) != b"\r\n":
+        _end(file, b"\r\n")
+    elif size - start > _LONGEST:
+        logger.warning("%s has a quote that is never closed: it is added to as it is", path)
+    else:
+        _cut(file, start, size, path)
+
+
+def _end(file: IO[bytes], end: bytes) -> None:
+    file.seek(0, 2)
+    file.write(end)
+
+
+def _cut(file: IO[bytes], start: int, size: int, path: Path) -> None:
+    file.truncate(start)
+    logger.info("%s ended in a line that was cut, %d bytes: taken off, its page is fetched again", path, size - start)
 
 
 def _exporter(crawler: Crawler) -> FeedExporter | None:

@@ -121,7 +121,9 @@ class ResponsePage:
     def root(self) -> Any:
         """The tree that Scrapy parses once for all; ``None`` where it makes none."""
         response = self._response
-        return response.selector.root if isinstance(response, HtmlResponse) and can_be_read(response) else None
+        if isinstance(response, HtmlResponse) and can_be_read(response):
+            return response.selector.root
+        return None
 
 
 class Entry:
@@ -192,30 +194,20 @@ class Entry:
 
     def label(self) -> str:
         """Return how it ended, as counted in ``focus/outcome/...``."""
-        failure = self.failure
-        if isinstance(failure, Probed):
-            return "probed"
-        if isinstance(failure, BudgetExhausted):
-            return "budget"
-        if isinstance(failure, BrowserFailed):
-            return "browser"
-        if isinstance(failure, RedirectSeen):
-            return "redirect_seen"
+        failure, response = self.failure, self.response
+        if isinstance(failure, _SAYS_ALL):
+            return _label_of(failure)
         if self.stopped or isinstance(failure, (MimeStop, StopDownload)):
             return "mime_stop"
         if self.spider_error:
             return "spider_error"
         if self.is_unchanged:
             return "unchanged"
-        if self.response is not None and not 200 <= self.response.status < 300:
+        if response is not None and not 200 <= response.status < 300:
             return "http_error"
-        if isinstance(failure, (TooLarge, DownloadCancelledError)):
-            return "too_large"
-        if isinstance(failure, IgnoreRequest):
-            return "ignored"
         if failure is not None:
-            return "failure"
-        if self.response is not None:
+            return _label_of(failure)
+        if response is not None:
             return "ok"
         return self.verdict or "filtered"
 
@@ -240,13 +232,38 @@ class Entry:
         if self.is_plain:
             pick = pick._replace(method="GET")  # no browser did
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        announced = response.headers.get("Content-Length") or b""
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
-            size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
+            size=len(response.body) or _announced(response), seconds=now - self.since,
             also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
             made=self._made(), page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
+
+
+_SAYS_ALL = (Probed, BudgetExhausted, BrowserFailed, RedirectSeen)  # whatever else is known of the pick
+#: Labels of failures, and of their subclasses.
+_LABELS: dict[type, str] = {
+    Probed: "probed",
+    BudgetExhausted: "budget",
+    BrowserFailed: "browser",
+    RedirectSeen: "redirect_seen",
+    TooLarge: "too_large",
+    DownloadCancelledError: "too_large",
+    IgnoreRequest: "ignored",
+}
+
+
+def _label_of(failure: BaseException) -> str:
+    for kind in type(failure).__mro__:
+        if kind in _LABELS:
+            return _LABELS[kind]
+    return "failure"
+
+
+def _announced(response: Response) -> int:
+    """Return how large a body is said to be, in bytes; 0: nobody says it."""
+    size = response.headers.get("Content-Length") or b""
+    return int(size) if size.isdigit() else 0
 
 
 class Errback:
@@ -298,7 +315,9 @@ class InFlight:
     def find(self, carrier: Any) -> Entry | None:
         """Return the entry of the pick that a request was made for, or the request of a response or failure."""
         pick_id = entry_id(carrier)
-        return None if pick_id is None else self.entries.get(pick_id)
+        if pick_id is None:
+            return None
+        return self.entries.get(pick_id)
 
     def page_of(self, request: Request) -> Entry | None:
         """Return the entry of the page that a request names as its referrer; ``None`` where several have its URL.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.abilities import ExpectsLeft, ShowsTables
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.web.html import readable
@@ -61,22 +61,29 @@ class Speed:
 
     def left(self, status: Status) -> float | None:
         """Return in how many seconds the first budget is used up, ``None`` if there is none, or nobody knows."""
-        used, limits, ends = status.used, status.limits, []
-        (began, *before), (now, *after) = (self._seen[0], self._seen[-1]) if self._seen else ((0.0, 0, 0), (0.0, 0, 0))
-        for i, unit in enumerate(("requests", "bytes")):
-            limit, done = limits[unit], after[i] - before[i]
-            if limit is None:
-                continue
-            rest = max(0.0, limit - used[unit])
-            if unit == "requests" and status.rate is not None:
-                ends.append(rest * max(status.rate.interval, self._delay))
-            elif now > began and after[0] - before[0] >= _FEW and done:
-                ends.append(rest * (now - began) / done)
-            elif unit == "requests" and self._delay:
-                ends.append(rest * self._delay)
+        used, limits = status.used, status.limits
+        ends: list[float | None] = []
+        for unit in ("requests", "bytes"):
+            limit = limits[unit]
+            if limit is not None:
+                ends.append(self._time_of(max(0.0, limit - used[unit]), unit, status))
         if limits["seconds"] is not None:
             ends.append(max(0.0, limits["seconds"] - used["seconds"]))
-        return min(ends, default=None)
+        return min((end for end in ends if end is not None), default=None)
+
+    def _time_of(self, n: float, unit: Literal["requests", "bytes"], status: Status) -> float | None:
+        """Return the seconds that so many requests or bytes take, ``None`` if nobody knows."""
+        if unit == "requests" and status.rate is not None:
+            return n * max(status.rate.interval, self._delay)
+        if self._seen:
+            first, last = self._seen[0], self._seen[-1]
+            seconds, requests, n_bytes = (now - began for began, now in zip(first, last, strict=True))
+            done = requests if unit == "requests" else n_bytes
+            if seconds > 0 and requests >= _FEW and done:
+                return n * seconds / done
+        if unit == "requests" and self._delay:
+            return n * self._delay
+        return None
 
 
 class Tables:
@@ -112,8 +119,10 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
     so_far = f"{_sent(used, limit)}, {_found(host, status, finds)}"
-    best = _best(status, finds)
-    return [so_far, *_details(host, own), *([f"best arms: {', '.join(best)}"] if best else [])]
+    lines = [so_far, *_details(host, own)]
+    if best := _best(status, finds):
+        lines.append(f"best arms: {', '.join(best)}")
+    return lines
 
 
 def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
@@ -151,7 +160,9 @@ def kinds(finds: Finds) -> str:
     """Say how many finds there are of each kind: "12 csv, 3 pdf"."""
     named = [f"{n:,} {printable(kind, 40) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
     rest = len(finds.kinds) - len(named)
-    return ", ".join([*named, f"{rest} more {'kind' if rest == 1 else 'kinds'}"] if rest else named)
+    if rest:
+        named.append(f"{rest} more {inflected(rest, 'kind', 'kinds')}")
+    return ", ".join(named)
 
 
 def duration(seconds: float) -> str:
@@ -167,7 +178,9 @@ def duration(seconds: float) -> str:
         if rest >= size:
             below, name = _TIMES[i + 1] if i + 1 < len(_TIMES) else (1, "s")
             more = rest % size // below
-            return f"{rest // size} {unit} {more} {name}" if more else f"{rest // size} {unit}"
+            if more:
+                return f"{rest // size} {unit} {more} {name}"
+            return f"{rest // size} {unit}"
     return f"{rest} s"
 
 
@@ -209,7 +222,9 @@ def _head(status: Status, speed: Speed) -> str:
 
 
 def _sent(used: int, limit: float | None) -> str:
-    return f"{used:,} of {counted(limit, 'request')}" if limit else counted(used, "request")
+    if limit:
+        return f"{used:,} of {counted(limit, 'request')}"
+    return counted(used, "request")
 
 
 def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
@@ -316,7 +331,7 @@ def _errors(status: Status) -> list[str]:
         named = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(failed.items()))
         lines.append(f"{counted(sum(failed.values()), 'failed connection')}: {named}")
     if wrong := counts.get("outcome/http_error", 0):
-        lines.append(f"{counted(wrong, 'answer')} that {'is an error' if wrong == 1 else 'are errors'}")
+        lines.append(f"{counted(wrong, 'answer')} that {inflected(wrong, 'is an error', 'are errors')}")
     errors = sum(value for name, value in counts.items() if name.startswith("error/"))
     if errors:
         lines.append(f"{counted(errors, 'error')}, see the log and focus/error/ in the stats")

@@ -77,6 +77,11 @@ def find_browser(settings: BaseSettings) -> Found:
                 advice="correct executable_path in PLAYWRIGHT_LAUNCH_OPTIONS",
             )
         return Found(str(given))
+    return _installed(name)
+
+
+def _installed(name: str) -> Found:
+    """Return the browser of this name that Playwright installed, or the system."""
     store = _store()
     if any(_is_complete(folder) for folder in sorted(store.glob(f"{name}*-*"))):
         return Found(f"Playwright's {name}")
@@ -145,7 +150,9 @@ def _set(settings: BaseSettings, name: str, value: object) -> None:
 
 def _program(name: str) -> str:
     """Return the program of the system that is such a browser, ``""`` if there is none."""
-    return next(filter(None, map(shutil.which, _PROGRAMS)), "") if name == "chromium" else ""
+    if name == "chromium":
+        return next(filter(None, map(shutil.which, _PROGRAMS)), "")
+    return ""
 
 
 def _store() -> Path:
@@ -153,7 +160,9 @@ def _store() -> Path:
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "")
     if named == "0":  # beside its code
         spec = find_spec("playwright")
-        return Path(spec.origin or ".").parent / "driver" / "package" / ".local-browsers" if spec else Path()
+        if spec:
+            return Path(spec.origin or ".").parent / "driver" / "package" / ".local-browsers"
+        return Path()
     return Path(named or _STORES.get(sys.platform, _STORE_ELSEWHERE)).expanduser()
 
 

@@ -185,12 +185,7 @@ class _Reading:
         visit.links = _number(await self.ask("begin"))
         offers: list[tuple[int, Says]] = []
         for done in range(1, self.limits.rounds + 1):
-            await self.show("scroll")
-            await self.quiet()
-            fresh, offers = await self.look("scroll")
-            for number, kind in self._to_click(offers):
-                n, offers = await self.click(number, kind)
-                fresh += n
+            fresh, offers = await self._act_once()
             visit.is_growing = bool(fresh) or visit.requests >= self.limits.requests
             if not fresh or (self.is_restless and done >= _RESTLESS):
                 break
@@ -198,6 +193,16 @@ class _Reading:
         visit.is_cut = visit.is_cut or visit.is_growing
         for number in [number for number, kind in offers if kind == "download"][: self.limits.downloads]:
             await self.click(number, "download")
+
+    async def _act_once(self) -> tuple[int, list[tuple[int, Says]]]:
+        """Scroll down, and click what may show more; return the number of new links, and what may be clicked then."""
+        await self.show("scroll")
+        await self.quiet()
+        fresh, offers = await self.look("scroll")
+        for number, kind in self._to_click(offers):
+            n, offers = await self.click(number, kind)
+            fresh += n
+        return fresh, offers
 
     def _to_click(self, offers: list[tuple[int, Says]]) -> list[tuple[int, Says]]:
         """Return what may show more of a list and was not clicked before, as many as may be clicked in a round."""
@@ -373,4 +378,6 @@ def _script() -> str:
 
 def _number(value: object) -> int:
     """Return what a page says as a number: its scripts may have broken what is asked of it."""
-    return int(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0
+    if isinstance(value, int | float) and 0 <= value < 1e9:
+        return int(value)
+    return 0

@@ -126,10 +126,7 @@ class Visits(Feature):
         last, where = coming.last, _host(request)
         if last.is_doubted:
             _put(self._wrong, where, None)
-        can = bool(last.digest and (last.etag or last.modified)) and request.method == "GET" and not request.body
-        if not can or coming.owns or not self._asks or request.meta.get("playwright"):
-            return
-        if request.url != (last.url or entry.pick.url) or where in self._wrong:
+        if coming.owns or where in self._wrong or not self._can_ask(entry, last, request):
             return
         coming.is_check = not last.is_stale and self._is_due(where, last, request)
         if coming.is_check:
@@ -139,6 +136,14 @@ class Visits(Feature):
         if last.modified:
             coming.asks["If-Modified-Since"] = last.modified
         request.headers.update(coming.asks)
+
+    def _can_ask(self, entry: Entry, last: Visit, request: Request) -> bool:
+        """Whether conditions on this request are about what the last visit saw."""
+        if not last.has_validators or not self._asks:
+            return False
+        if request.method != "GET" or request.body or request.meta.get("playwright"):
+            return False
+        return request.url == (last.url or entry.pick.url)
 
     def _on_response(self, response: Response, request: Request) -> None:
         """A response is there, and the spider has not read it yet."""
@@ -157,6 +162,10 @@ class Visits(Feature):
             self._compare(coming, response)
         if coming.changed is not False or (coming.owns and response.status == _UNMODIFIED):
             return
+        self._withhold(coming, response, request)
+
+    def _withhold(self, coming: Coming, response: Response, request: Request) -> None:
+        """Keep a page that has not changed from the spider, or mark it where the spider wants to see it."""
         handled = request.meta.get("handle_httpstatus_list")
         coming.kept = request, request.callback, handled
         if response.status == _UNMODIFIED:  # or Scrapy drops it, and says so
@@ -205,10 +214,8 @@ class Visits(Feature):
         if response.status == _GONE or following.misses >= MISSES:
             self.host.count("visit/gone")
             outcome = outcome._replace(once=True)
-        if coming.changed:
-            self.host.count("visit/changed")
-        elif coming.changed is False:
-            self.host.count("visit/unchanged")
+        if coming.changed is not None:
+            self.host.count("visit/changed" if coming.changed else "visit/unchanged")
         return outcome, following
 
     def _seen(self, coming: Coming, following: Visit, outcome: Outcome, response: Response) -> Visit:
@@ -244,21 +251,32 @@ class Visits(Feature):
         """The whole page is here: see whether it is as it was, and whether that is what its server says."""
         last = coming.last
         coming.body = bytes_digest(response.body)
-        coming.digest = last.digest if last.digest and coming.body == last.body else _digest_of(response, coming.body)
         if not last.digest:
+            coming.digest = _digest_of(response, coming.body)
             return
+        if coming.body == last.body:
+            coming.digest = last.digest
+        else:
+            coming.digest = _digest_of(response, coming.body)
         coming.changed = coming.digest != last.digest
         if last.is_stale:
             self._trust(response)
-        if last.is_stale or not (last.etag or last.modified):
-            return
+        elif last.has_validators:
+            self._judge(coming, response)
+
+    def _judge(self, coming: Coming, response: Response) -> None:
+        """See whether the validators of a server changed with its page."""
+        last = coming.last
         etag, modified = _validators(response)
-        is_same = etag == last.etag if etag and last.etag else bool(modified) and modified == last.modified
+        if etag and last.etag:
+            is_same = etag == last.etag
+        else:
+            is_same = bool(modified) and modified == last.modified
         if coming.changed and is_same:
             self.host.count("visit/wrong")
             self._doubt(coming, response, "has another page under the same ETag or Last-Modified")
         elif coming.is_check and last.was_told:
-            coming.proves = coming.changed
+            coming.proves = bool(coming.changed)
             if not coming.changed:
                 self._trust(response)
 
@@ -312,7 +330,9 @@ def _validators(response: Response) -> tuple[str, str]:
 
 def _max_age(response: Response) -> float | None:
     values = _header(response, "Cache-Control")
-    return max_age_of(values, next(iter(_header(response, "Age")), "")) if values else None
+    if not values:
+        return None
+    return max_age_of(values, next(iter(_header(response, "Age")), ""))
 
 
 def _header(response: Response, name: str) -> list[str]:

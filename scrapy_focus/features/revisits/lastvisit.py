@@ -26,6 +26,11 @@ class Visit(NamedTuple):
     is_stale: bool = False  # whether ``etag`` and ``modified`` are those of an earlier version
     is_doubted: bool = False  # whether the host is not to be believed
 
+    @property
+    def has_validators(self) -> bool:
+        """Whether its server can be asked if the page is still what the spider read."""
+        return bool(self.digest and (self.etag or self.modified))
+
     def pack(self) -> bytes:
         """Return it as bytes."""
         return dumps_plain(tuple(self))
