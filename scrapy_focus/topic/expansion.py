@@ -100,11 +100,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     first = list(dict.fromkeys(filter(None, map(_plain, keywords))))
     singles = [keyword for keyword in first if " " not in keyword]
     known = _with_vector(singles, vectors)
-    if len(known) < 2:
-        raise ConfigError(
-            f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
-            "single words that they know are needed: add keywords, or name vectors of their language"
-        )
+    _check_known(known, first)
     units = units_of([entry_of(word, vectors) for word in known], vectors)
     cosines = units @ units.T
     pairs = len(known) * (len(known) - 1)
@@ -127,6 +123,14 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
             else:
                 expansion.rejected.append(each)
     return expansion
+
+
+def _check_known(known: Sequence[str], keywords: Sequence[str]) -> None:
+    if len(known) < 2:
+        raise ConfigError(
+            f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(keywords) or '(none)'}; "
+            "two single words that they know are needed: add keywords, or name vectors of their language"
+        )
 
 
 def _with_vector(words: Iterable[str], vectors: Vectors) -> list[str]:
@@ -194,7 +198,8 @@ def _surprise(there: tuple[int, int], sizes: tuple[int, int]) -> float:
     found = 0.0
     for n, size in zip(there, sizes, strict=True):
         for part, share in ((n, both), (size - n, 1 - both)):
-            found += 2 * part * math.log(part / (size * share)) if part else 0.0
+            if part:
+                found += 2 * part * math.log(part / (size * share))
     return found
 
 

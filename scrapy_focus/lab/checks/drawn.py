@@ -89,7 +89,8 @@ class DrawnMachine(LedgerMachine[Drawn]):
         shut = self._shut(busy, closed)
         wanted: list[int] = []
         for arm, count in sorted(counts.items() if isinstance(counts, dict) else enumerate(counts)):
-            wanted += [arm] * count if self.keys_in(arm, shut) else []
+            if self.keys_in(arm, shut):
+                wanted += [arm] * count
         drawn = self._drawn(self.frontier, counts, seed, busy, closed)
         arms = drawn.arms.tolist()
         require(arms == wanted, f"draw({counts}) gave links of the arms {arms}, it should be {wanted}")
@@ -256,7 +257,9 @@ class DrawnMachine(LedgerMachine[Drawn]):
 
 
 def _memo(vector: Sequence[float] | None) -> Any:
-    return None if vector is None else np.array(vector, np.uint8)
+    if vector is None:
+        return None
+    return np.array(vector, np.uint8)
 
 
 def _random_place(rng: np.random.Generator) -> Placement:

@@ -165,7 +165,9 @@ class LedgerMachine(ABC, Generic[F]):
         """Return the state of a key by the model."""
         if self.placed_before(key) is not None:
             return State.WAITING
-        return State.FLYING if key in self.in_flight() else self.model.seen.get(key, State.NEW)
+        if key in self.in_flight():
+            return State.FLYING
+        return self.model.seen.get(key, State.NEW)
 
     def placed_before(self, key: int) -> Waits | None:
         """Return how a link waits or sleeps by the model."""
@@ -293,7 +295,9 @@ def host_of(key: int) -> str:
 
 def as_tuple(memo: NDArray[np.generic] | None) -> tuple[float, ...] | None:
     """Return a memo so that it can be compared."""
-    return None if memo is None else tuple(np.asarray(memo).tolist())
+    if memo is None:
+        return None
+    return tuple(np.asarray(memo).tolist())
 
 
 def any_of(rng: np.random.Generator, numbers: Mapping[int, object]) -> int:

@@ -109,23 +109,26 @@ class RankedMachine(LedgerMachine[Ranked]):
             require(each == wanted, f"scan({arm}) gave {each}, it should be {wanted}")
 
     def step(self, rng: np.random.Generator) -> None:
-        action = int(rng.integers(0, 13))
-        if action < 4:
-            self.push(list(self.random_pushes(rng, _random_place)), int(rng.integers(-1, 99)))
-        elif action < 7:
-            self.pop(int(rng.integers(0, _ARMS + 1)), some_hosts(rng))
-        elif action < 9:
-            self.land_any(rng)
-        elif action == 9:
-            self.take_any(rng)
-        elif action == 10:
-            known = {**self.model.waiting, **self.model.asleep}
-            keys = {any_of(rng, known) for _ in range(3)} if known else {0}
-            moves = {key: self.perhaps_later(rng, _random_place(rng)) for key in sorted(keys)}
-            self.move({key: None if rng.random() < 0.2 else place for key, place in moves.items()})
-        elif action == 11:
-            self.wake_any(rng)
-        elif rng.random() < 0.4:
+        actions = [
+            *[self._push_some] * 4, *[self._pop_any] * 3, *[self.land_any] * 2, self.take_any, self._move_some,
+            self.wake_any, self._drop_some,
+        ]  # fmt: skip
+        actions[int(rng.integers(0, len(actions)))](rng)
+
+    def _push_some(self, rng: np.random.Generator) -> None:
+        self.push(list(self.random_pushes(rng, _random_place)), int(rng.integers(-1, 99)))
+
+    def _pop_any(self, rng: np.random.Generator) -> None:
+        self.pop(int(rng.integers(0, _ARMS + 1)), some_hosts(rng))
+
+    def _move_some(self, rng: np.random.Generator) -> None:
+        known = {**self.model.waiting, **self.model.asleep}
+        keys = {any_of(rng, known) for _ in range(3)} if known else {0}
+        moves = {key: self.perhaps_later(rng, _random_place(rng)) for key in sorted(keys)}
+        self.move({key: None if rng.random() < 0.2 else place for key, place in moves.items()})
+
+    def _drop_some(self, rng: np.random.Generator) -> None:
+        if rng.random() < 0.4:
             self.drop(int(rng.integers(0, _ARMS + 1)), int(rng.integers(0, 4)))
         elif rng.random() < 0.4:
             self.drop_each(dict(enumerate(rng.integers(0, 5, _ARMS + 1).tolist())))

@@ -78,7 +78,9 @@ class Contrast:
     @property
     def ratio(self) -> float:
         """Geometric mean of the ratios; nan if there are none."""
-        return math.exp(np.mean(np.log(list(self.ratios.values())))) if self.ratios else math.nan
+        if self.ratios:
+            return math.exp(np.mean(np.log(list(self.ratios.values()))))
+        return math.nan
 
     def sites(self, verdict: Verdict) -> list[str]:
         """Return the sites with this verdict."""

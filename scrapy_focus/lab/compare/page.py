@@ -142,7 +142,8 @@ def _table(comparison: Comparison, metric: str) -> Table:
     if any(contrast.ratios for contrast in contrasts.values()):
         ratios = [_ratio(contrasts[policy]) if policy in contrasts else "1" for policy in comparison.labels]
         cells = [Cell(ratio, "long") for ratio in ratios]
-        cells += [Cell("")] * 2 if metric in IMPORTANCE_METRICS else []
+        if metric in IMPORTANCE_METRICS:
+            cells += [Cell("")] * 2
         rows.append(Row(f"times {comparison.baseline}, geometric mean", cells))
     caption = (
         f"{about.description} Unit: {about.unit}. {about.better.capitalize()} is better. "
@@ -182,7 +183,9 @@ def _ratio(contrast: Contrast) -> str:
     left_out = len(contrast.verdicts) - len(contrast.ratios)
     if not contrast.ratios:
         return "-"
-    return f"{contrast.ratio:.2f} ({count_text(left_out, 'site')} left out)" if left_out else f"{contrast.ratio:.2f}"
+    if left_out:
+        return f"{contrast.ratio:.2f} ({count_text(left_out, 'site')} left out)"
+    return f"{contrast.ratio:.2f}"
 
 
 def _differences(comparison: Comparison, metric: str) -> Table | None:

@@ -106,7 +106,9 @@ def require_matplotlib() -> None:
 
 def panels_of(comparison: Comparison) -> tuple[PanelName, ...]:
     """Return what is drawn of each site: how early important pages were visited comes first, where that is known."""
-    return PANELS if comparison.conditions.importance is None else IMPORTANCE_PANELS + PANELS
+    if comparison.conditions.importance is None:
+        return PANELS
+    return IMPORTANCE_PANELS + PANELS
 
 
 def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName) -> Mean | None:
@@ -138,7 +140,9 @@ def _curve(run: Run, panel: PanelName) -> tuple[NDArray[np.float64], NDArray[np.
         return np.append(0.0, visits.pages), np.append(first, getattr(visits, panel))
     if run.curve is None:
         return None
-    return (run.curve.requests, run.curve.found) if panel == "requests" else (run.curve.waste, run.curve.volume)
+    if panel == "requests":
+        return run.curve.requests, run.curve.found
+    return run.curve.waste, run.curve.volume
 
 
 def style_of(comparison: Comparison, policy: str) -> Style:

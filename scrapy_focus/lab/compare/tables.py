@@ -218,5 +218,7 @@ def _finite(data: Any) -> Any:
     if isinstance(data, list):
         return [_finite(value) for value in data]
     if isinstance(data, float) and not math.isfinite(data):
-        return None if math.isnan(data) else "never"
+        if math.isnan(data):
+            return None
+        return "never"
     return data

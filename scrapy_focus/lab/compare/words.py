@@ -49,7 +49,9 @@ def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
     else:
         spread = "" if math.isnan(cell.sd) else f" ± {number(cell.sd, unit)}"
         text = f"{number(cell.mean, unit)}{spread}"
-    return f"{text} ({cell.failed} failed)" if cell.failed and cell.n else text
+    if cell.failed and cell.n:
+        return f"{text} ({cell.failed} failed)"
+    return text
 
 
 def _never_text(cell: Cell, unit: str, budget: int | None) -> str:

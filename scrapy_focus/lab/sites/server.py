@@ -168,7 +168,9 @@ class SiteServer:
     def asked(self, target: str) -> str:
         """Return what the site is asked for by a request: its path, also where it names a host, as for a proxy."""
         is_absolute = target.startswith(("http://", "https://"))
-        return "/" + target.partition("//")[2].partition("/")[2] if is_absolute else target
+        if is_absolute:
+            return "/" + target.partition("//")[2].partition("/")[2]
+        return target
 
     def __enter__(self) -> Self:
         self.start()

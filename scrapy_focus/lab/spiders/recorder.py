@@ -17,7 +17,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, StopDownload
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.core.printable import counted, printable_logger
+from scrapy_focus.core.printable import counted, inflected, printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.lab.recordings.writer import Answer
 from scrapy_focus.lab.spiders.rendering import RENDER, failed_rendering, rendering_of
@@ -125,36 +125,54 @@ class RecordSpider(scrapy.Spider):
 
     def requests(self) -> Iterator[scrapy.Request]:
         """Yield a request for each URL that may be asked for now."""
-        while self.error is None and not self.silence and len(self._flying) < self.ahead and self._asked != self.limit:
-            if len(self._doubted) >= _DOUBTFUL:
+        while self._has_room():
+            if (url := self._next()) is not None:
+                request = self._request(url)
+                if request is not None:
+                    yield request
+            elif (url := self._next_to_render()) is not None:
+                yield self._rendering_request(url)
+            else:
                 break
-            url = self._next()
-            if url is None:
-                url = self._next_to_render()
-                if url is None:
-                    break
-                self._asked += 1
-                self._shown += 1
-                self._flying.add(url + _SHOWN)
-                meta = {**_META, RENDER: True, "dont_cache": True}  # a cache has the plain page
-                yield scrapy.Request(url, self.show, errback=self.not_shown, cb_kwargs={"url": url}, meta=meta)
-                continue
-            self._asked += 1
-            if 0 < self.longest < len(url):  # Scrapy would drop the link, which keeps a crawl out of endless sites
-                self.record(Answer(url=url, error="ignored"))
-                continue
-            try:
-                request = scrapy.Request(url, self.parse, errback=self.failed, cb_kwargs={"url": url}, meta=_META)
-            except ValueError as error:
-                self.record(Answer(url=url, error=f"failure: {type(error).__name__}"))
-                continue
-            self._flying.add(url)
-            yield request
-        if self._doubted and not self._flying and not self.silence and self.error is None:
-            self._flying.add("")  # one at a time
-            probe = self._alive or next(iter(self._doubted)).removesuffix(_SHOWN)
-            again = {**_META, "dont_cache": True}
-            yield scrapy.Request(probe, self.resume, errback=self.give_up, meta=again, dont_filter=True)
+        if self._doubted and not self._flying and self._goes_on:
+            yield self._probe()
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.error is None and not self.silence
+
+    def _has_room(self) -> bool:
+        is_full = len(self._flying) >= self.ahead or len(self._doubted) >= _DOUBTFUL
+        return self._goes_on and not is_full and self._asked != self.limit
+
+    def _request(self, url: str) -> scrapy.Request | None:
+        """Return the request for a URL; what cannot be asked for is recorded at once."""
+        self._asked += 1
+        if 0 < self.longest < len(url):  # Scrapy would drop the link, which keeps a crawl out of endless sites
+            self.record(Answer(url=url, error="ignored"))
+            return None
+        try:
+            request = scrapy.Request(url, self.parse, errback=self.failed, cb_kwargs={"url": url}, meta=_META)
+        except ValueError as error:
+            self.record(Answer(url=url, error=f"failure: {type(error).__name__}"))
+            return None
+        self._flying.add(url)
+        return request
+
+    def _rendering_request(self, url: str) -> scrapy.Request:
+        """Return the request for a page that a browser is to show."""
+        self._asked += 1
+        self._shown += 1
+        self._flying.add(url + _SHOWN)
+        meta = {**_META, RENDER: True, "dont_cache": True}  # a cache has the plain page
+        return scrapy.Request(url, self.show, errback=self.not_shown, cb_kwargs={"url": url}, meta=meta)
+
+    def _probe(self) -> scrapy.Request:
+        """Return a request that says whether the site is there at all."""
+        self._flying.add("")  # one at a time
+        url = self._alive or next(iter(self._doubted)).removesuffix(_SHOWN)
+        again = {**_META, "dont_cache": True}
+        return scrapy.Request(url, self.resume, errback=self.give_up, meta=again, dont_filter=True)
 
     def resume(self, response: Response) -> Iterator[scrapy.Request]:
         """Believe the failures, as the site is there, and go on."""
@@ -335,7 +353,7 @@ class Progress:
             self._count_at = monotonic() + 20 * (monotonic() - now)
         rendered = f", {counted(spider.rendered, 'page')} rendered" if spider.rendered else ""
         received = f"{spider.received / 1e6:,.1f} MB"
-        are = "is" if self._missing == 1 else "are"
+        are = inflected(self._missing, "is", "are")
         return f"{counted(spider.recorded, 'URL')} recorded{rendered}, {received}, {self._missing:,} more {are} linked"
 
     def _tick(self) -> None:

@@ -341,7 +341,10 @@ class Foragers(Policy):
         if forager is None or forager.step is None:
             return Reason(depth_of(pick), Part("no forager asked for it", {"forager": None}))
         step = forager.step
-        part = "look" if step.is_looked else "step" if forager.path else "start"
+        if step.is_looked:
+            part = "look"
+        else:
+            part = "step" if forager.path else "start"
         number = len(forager.path) + 1
         value, score, wanted_by = round(step.value, 4), round(forager.score, 2), self._wanted[pick.key]
         return Reason(

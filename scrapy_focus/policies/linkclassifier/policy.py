@@ -153,14 +153,15 @@ class OnlineLinkClassifier(TopicPolicy):
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        if source is not None and self.mode == "bipartite":
-            self._links.setdefault(source.pick.id, []).extend(link.key for link in links)
         done = self.domains.is_done(self.domains.rows([link.host for link in links])).tolist()
         if source is None:
             return [None if gone else Placement(0, _SEED) for gone in done]
+        arm = FIRST
+        if self.mode == "bipartite":
+            arm = SECOND
+            self._links.setdefault(source.pick.id, []).extend(link.key for link in links)
         if self.hard_focus and not source.reward > 0:
             return [NOT_NOW] * len(links)
-        arm = SECOND if self.mode == "bipartite" else FIRST
         rows = [read(link) for link in links]
         ranks = self._ranks(arm, links, rows, source)
         return [None if gone else Placement(arm, rank, row) for rank, row, gone in zip(ranks, rows, done, strict=True)]
@@ -205,11 +206,15 @@ class OnlineLinkClassifier(TopicPolicy):
     def explain(self, pick: Pick) -> Reason:
         if pick.memo is None:
             return Reason(depth_of(pick), Part("", {"kind": "given"}))
-        kind = "relevant" if self.mode == "forward" else "linked from a hub" if pick.arm == FIRST else "may be a hub"
-        known = self.models[pick.arm] is not None
-        said = "probability" if known else "words" if self.begin == "topic" else "page before"
+        if self.mode == "forward":
+            kind = "relevant"
+        else:
+            kind = "linked from a hub" if pick.arm == FIRST else "may be a hub"
+        if self.models[pick.arm] is not None:
+            said, trained = "probability", f"after {counted(self.trained, 'training')}"
+        else:
+            said, trained = "words" if self.begin == "topic" else "page before", "before the first training"
         score = round(pick.rank, 3)
-        trained = f"after {counted(self.trained, 'training')}" if known else "before the first training"
         return Reason(
             depth_of(pick),
             Part(_WORDS[kind], {"kind": kind}),

@@ -346,7 +346,9 @@ class NewsSite:
         return [(self._html.topic_path(topic), topic_name(topic)) for topic in topics]
 
     def _topic_path(self, name: str) -> str | None:
-        return self._html.topic_path(self._topics[name]) if name in self._topics else None
+        if name in self._topics:
+            return self._html.topic_path(self._topics[name])
+        return None
 
 
 def _missing() -> Page:

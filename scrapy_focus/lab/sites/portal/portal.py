@@ -205,13 +205,17 @@ class StatisticsPortal:
         html = self._html
         match parts:
             case [name] if name in SECTIONS:
-                return html.listing(e, name, k) if 0 <= k < self._plan.n_listings(e, name) else None
+                if 0 <= k < self._plan.n_listings(e, name):
+                    return html.listing(e, name, k)
+                return None
             case ["tag", word] if word in SLUGS[e]:
                 tag = SLUGS[e].index(word)
                 n = _n_tag_pages(self._plan, e, tag) if tag < self._plan.n_tags(e) else 0
                 return html.tag(e, tag, k) if 0 <= k < n else None
             case ["archive"]:
-                return html.archive(e, k) if 0 <= k < _n_archive_pages(self._plan, e) else None
+                if 0 <= k < _n_archive_pages(self._plan, e):
+                    return html.archive(e, k)
+                return None
         return None
 
     def _single(self, e: int, path: str, parts: list[str]) -> Page | str | None:
@@ -265,7 +269,9 @@ class StatisticsPortal:
             return None
         if found[3] is None:
             return self._html.month(e, year, month)
-        return self._html.day(e, year, month, day) if 1 <= day <= days_in(year, month) else None
+        if 1 <= day <= days_in(year, month):
+            return self._html.day(e, year, month, day)
+        return None
 
     def _file(self, e: int, path: str, parts: list[str], query: str) -> Page | None:
         """Return the answer for anything that is not HTML, and for short addresses."""
@@ -273,7 +279,9 @@ class StatisticsPortal:
             return None  # files are numbered across the editions; only bulletins stand below the prefix of theirs
         match parts:
             case ["media", ("images" | "films") as kind, name]:
-                return None if query else self._media(kind, name)
+                if query:
+                    return None
+                return self._media(kind, name)
             case ["node", number] if _is_number(number) and not query:
                 return self._node(int(number))
             case ["assets", name] if name in _ASSETS:
@@ -368,7 +376,9 @@ def _page_number(query: str) -> int:
     if not query:
         return 0
     number = query.removeprefix("page=")
-    return int(number) if number != query and _is_number(number) else -1
+    if number != query and _is_number(number):
+        return int(number)
+    return -1
 
 
 def _is_number(text: str) -> bool:

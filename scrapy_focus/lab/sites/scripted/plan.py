@@ -177,7 +177,9 @@ class Plan:
             return None
         section = self.sections[parts[2]]
         number = self.number(section, parts[4])
-        return None if number is None else (section, number)
+        if number is None:
+            return None
+        return section, number
 
     # -- files ------------------------------------------------------------------------------------------------------
 
