@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from radon.visitors import Class, ComplexityVisitor, Function
 
 if TYPE_CHECKING:
@@ -18,18 +17,7 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_focus"
 MOST = 15  # of a function
 MUCH = 10  # is exceeded only where parts would read worse than the whole ...
 MUCH_SHARE = 0.02  # ... which is so with few functions
-#: Files and folders that are exempt until they are rewritten. The list shrinks, and nothing is added to it.
-DENSE = (
-    "cluster", "engine/closing.py", "engine/inflight.py", "features/revisits/feature.py",
-    "finders", "lab/commands", "lab/sites", "policies/foragers/policy.py", "policies/linkclassifier/policy.py",
-)  # fmt: skip
-
-
-def is_exempt(path: Path) -> bool:
-    return any(path.is_relative_to(PACKAGE / name) for name in DENSE)
-
-
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if not is_exempt(path)]
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def functions_in(blocks: Iterable[Function | Class]) -> Iterator[Function]:
@@ -84,17 +72,6 @@ def test_no_condition_is_within_another() -> None:
         for line in nested_conditions_in(path.read_text(encoding="utf-8")):
             found.append(f"{path.relative_to(PACKAGE)}:{line}")
     assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("name", DENSE)
-def test_only_what_is_dense_is_exempt(name: str) -> None:
-    """A file or folder that complies is not exempt, nor one that does not exist."""
-    path = PACKAGE / name
-    assert path.exists(), f"{name} is gone: remove it from DENSE"
-    sources = [each.read_text(encoding="utf-8") for each in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
-    functions = [each for source in sources for each in functions_of(source)]
-    is_dense = any(each.complexity > MUCH for each in functions) or any(map(nested_conditions_in, sources))
-    assert is_dense, f"{name} complies: remove it from DENSE"
 
 
 def test_what_is_counted() -> None:
