@@ -403,7 +403,7 @@ def test_a_goal_that_cannot_be_sent_is_refused(sites: list[Path]) -> None:
         ({"policies": ["BFS", "bfs"]}, "policy BFS is given twice; call one of them otherwise: label=name"),
         ({"policies": ["BFZ"]}, "there is no policy 'BFZ'; did you mean BFS?"),
         ({"policies": ["TagPath:alhpa=1"]}, "unexpected keyword argument 'alhpa'; TagPath takes theta, n, m"),
-        ({"policies": ["TagPath:alpha=-1"]}, "alpha at least 0"),
+        ({"policies": ["TagPath:alpha=-1"]}, "alpha is a number from 0"),
         ({"seeds": []}, "give at least one seed"),
         ({"seeds": [1, 1]}, "seed 1 is given twice"),
         ({"budget": 0}, "a budget of 0 requests"),
