@@ -229,9 +229,8 @@ class _Declared(NamedTuple):
         return either.or_none() if NoneType in hints else either
 
     def _kind_of_one(self, hint: Any) -> Kind | None:
-        if self.one_of and hint is str:
-            return _one_of(self.one_of)
-        plain = {float: self.bounds.of(NUMBER), int: self.bounds.of(WHOLE), bool: FLAG, str: _TEXT}
+        text = _one_of(self.one_of) if self.one_of else _TEXT
+        plain = {float: self.bounds.of(NUMBER), int: self.bounds.of(WHOLE), bool: FLAG, str: text}
         if hint in plain:
             return plain[hint]
         origin = get_origin(hint) or hint
@@ -239,11 +238,12 @@ class _Declared(NamedTuple):
             return _one_of(get_args(hint))
         if origin is Callable:
             return _FUNCTION
-        if isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(origin, type):
+            return None
+        if issubclass(origin, Mapping):
             return _DICT
-        if isinstance(origin, type) and issubclass(origin, Collection) and set(get_args(hint)) <= {str, ...}:
-            return _TEXTS
-        return None
+        has_texts = issubclass(origin, Collection) and set(get_args(hint)) <= {str, ...}
+        return _TEXTS if has_texts else None
 
 
 def _one_of(texts: Collection[str]) -> Kind:
