@@ -242,7 +242,7 @@ class _Declared(NamedTuple):
             return None
         if issubclass(origin, Mapping):
             return _DICT
-        has_texts = issubclass(origin, Collection) and set(get_args(hint)) <= {str, ...}
+        has_texts = issubclass(origin, Collection) and get_args(hint) in ((str,), (str, ...))
         return _TEXTS if has_texts else None
 
 

@@ -51,6 +51,8 @@ class Everything:
     shape: str = parameter("What form it has.", default="round", one_of=("round", "square"))
     most: Literal["all", "none"] | int = parameter("How many at most.", default="all", below=5)
     rule: Callable[[int], int] | int | None = parameter("What says how many.", default=None)
+    pair: tuple[str, ...] = parameter("What stands beside it.", default=())
+    rows: list = parameter("Anything.", default=None)  # type: ignore[type-arg]
     model: object = parameter("Anything.", default=None)
 
     def __attrs_post_init__(self) -> None:
@@ -91,6 +93,7 @@ class Plain(Everything):
         ({"words": "one two"}, "words is a list of texts, or None"),
         ({"words": [1]}, "words is a list of texts, or None"),
         ({"options": [("a", 1)]}, "options is a dict, or None"),
+        ({"pair": "ab"}, "pair is a list of texts"),
         ({"colour": "green"}, "colour is one of 'red', 'blue'"),
         ({"shape": "flat"}, "shape is one of 'round', 'square'"),
         ({"most": "some"}, "most is one of 'all', 'none', or a whole number below 5"),
@@ -113,7 +116,7 @@ def test_what_does_not_fit_is_an_error_in_one_form(wrong: dict[str, Any], said: 
     [
         {"size": 10}, {"size": 0.001}, {"n": 1}, {"n": None}, {"even": 2}, {"on": True}, {"name": "x"},
         {"options": {}}, {"colour": "blue"}, {"shape": "square"}, {"most": 4}, {"most": "none"}, {"rule": abs},
-        {"rule": 3}, {"model": print},
+        {"rule": 3}, {"model": print}, {"rows": [1]},
     ],
     ids=str,
 )  # fmt: skip
