@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 #: Files that take longest. They come first, so that at the end of a run no process is left alone with one of them.
 FIRST = (
-    "scrapy/test_reactor.py", "hostile/test_hostile.py", "scrapy/test_storage.py", "scrapy/test_kills.py",
-    "scrapy/test_record_command.py", "scrapy/test_topic_spider.py", "scrapy/test_crawl_again.py",
-    "scrapy/test_kill_safe_fetch.py", "scrapy/test_endings.py", "scrapy/test_find_commands.py",
-    "scrapy/test_put_off_hosts.py", "scrapy/test_soak.py", "docs/test_build.py",
+    "hostile/test_hostile.py", "scrapy/test_find_commands.py", "scrapy/test_kills.py", "scrapy/test_put_off_hosts.py",
+    "scrapy/test_limits.py", "scrapy/test_endings.py", "scrapy/test_topic_spider.py", "compare/test_compare.py",
+    "scrapy/test_report_page.py", "scrapy/test_storage.py", "scrapy/test_record_command.py", "scrapy/test_crawl_again.py",
+    "cluster/test_worker_ends.py", "cluster/test_worker_rules.py", "scrapy/test_request_priority.py", "docs/test_build.py",
+    "scrapy/test_reactor.py", "scrapy/test_soak.py", "scrapy/test_compare_command.py", "scrapy/test_kill_safe_fetch.py",
+    "policies/test_rendering_choices.py", "policies/test_processes.py", "policies/test_contract.py", "docs/test_snippets.py",
 )  # fmt: skip
 
 

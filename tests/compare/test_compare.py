@@ -350,8 +350,14 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("jobs", "how"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("jobs", "how"),
+    [
+        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
+        (2, signal.SIGINT),
+        pytest.param(2, signal.SIGKILL, marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupt_ends_all_processes_and_keeps_what_is_done(
     sites: list[Path], user: str, tmp_path: Path, jobs: int, how: signal.Signals
 ) -> None:

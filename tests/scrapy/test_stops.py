@@ -93,10 +93,10 @@ def test_a_cost_limit_ends_the_crawl(site: MockSite) -> None:
 
 def test_a_cost_limit_that_is_not_exceeded_ends_nothing(site: MockSite) -> None:
     """Where every page is worth something, or a target may cost anything, the whole site is crawled."""
-    result = crawl(Follower, {**COST, "FOCUS_COST_LIMIT": 1.5}, addon=True, seeds=[site.url("/page/0/300")])
+    result = crawl(Follower, {**COST, "FOCUS_COST_LIMIT": 1.5}, addon=True, seeds=[site.url("/page/0/120")])
     assert result.reason == "finished"
-    assert len(site.asked) == 300
-    result = crawl(FewFiles, {**COST, "FOCUS_COST_LIMIT": 1e6}, addon=True, seeds=[site.url("/page/0/300")])
+    assert len(site.asked) == 120
+    result = crawl(FewFiles, {**COST, "FOCUS_COST_LIMIT": 1e6}, addon=True, seeds=[site.url("/page/0/120")])
     assert result.reason == "finished"
 
 

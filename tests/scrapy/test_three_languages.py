@@ -95,6 +95,7 @@ def ahead(run: Run, topical: set[str], start: str) -> float:
     return sum(pairs) / len(pairs)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_keywords_lead_to_the_topic_in_each_language(tmp_path: Path, code: str) -> None:
     """Pages on the topic are told from others, all of them, and come before; links that say nothing are taken by their page."""
