@@ -40,7 +40,7 @@ test: $(VENV)/installed-test
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone' $(AGAIN)
-	$(PY) -m pytest -q -m alone $(AGAIN)
+	$(PY) -m pytest -q -m 'alone and not slow' $(AGAIN)
 
 # What `make test` leaves out, and all examples of Hypothesis.
 test-slow: $(VENV)/installed-test

@@ -72,8 +72,9 @@ def _place(path: str) -> int:
 
 #: What a file says some of whose tests are slow; ``scrapy/conftest.py`` has the rule for ``addon``.
 SLOW = ("mark.slow", "mark.few", '"addon", [False, True]')
+ALONE = ("mark.alone",)
 #: What a file says that has tests for these expressions; no other is imported, as most of the time would go there.
-ONLY = {"alone": ("mark.alone",), "slow": SLOW, "slow or hypothesis": (*SLOW, "hypothesis")}
+ONLY = {"alone": ALONE, "alone and not slow": ALONE, "slow": SLOW, "slow or hypothesis": (*SLOW, "hypothesis")}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -196,7 +196,7 @@ def test_a_main_text_takes_time_linear_in_the_page(piece: str) -> None:
     """However its elements are nested, and whether they are closed or not."""
     since = time.process_time()
     text_of(piece * 10_000)
-    assert time.process_time() - since < 30
+    assert time.process_time() - since < 60
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,7 @@ class Sets(scrapy.Spider):
 """
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("line", ["", "scrapy_focus.FocusScheduler"])
+@pytest.mark.parametrize("line", [pytest.param("", marks=pytest.mark.slow), "scrapy_focus.FocusScheduler"])
 @pytest.mark.parametrize("items", ["yes", "no"])
 def test_one_line_changes_neither_items_nor_status_nor_requests(line: str, items: str, tmp_path: Path) -> None:
     """Every page is fetched once, every item is there, and a spider without items ends with Scrapy's 0."""

@@ -38,7 +38,7 @@ from scrapy_focus.finders.files.spider import DatasetsSpider
 BUDGET = 300
 _FEW, _VISITS = 60, 400  # pages that are fetched again and again, in so many requests
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
-SLOWLY = partial(pytest.param, marks=pytest.mark.slow)  # other parameters of a policy that is tried anyway
+SLOWLY = partial(pytest.param, marks=pytest.mark.slow)  # other policies, and other parameters of one
 LIVE = {
     "FOCUS_MAX_INFLIGHT": 1,  # and whatever Scrapy allows
     "ROBOTSTXT_OBEY": True,
@@ -105,11 +105,10 @@ def live(
     return [(each.method, each.path) for each in server.log if each.path != "/robots.txt"]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "params"),
     [
-        (BreadthFirst, {}),
+        SLOWLY(BreadthFirst, {}),
         SLOWLY(DepthFirst, {}),
         SLOWLY(Random, {}),
         (TagPath, {}),
@@ -117,14 +116,14 @@ def live(
         SLOWLY(TagPath, {"probe": False}),
         SLOWLY(Focused, {}),
         SLOWLY(TagPathOffline, {"warmup": 100}),
-        (BranchingBandit, {}),
+        SLOWLY(BranchingBandit, {}),
         SLOWLY(BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
         SLOWLY(BranchingBandit, {"unit": "bytes"}),
-        (Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
+        SLOWLY(Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
         SLOWLY(Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
         SLOWLY(HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
-        (EachAgain, {"every": 0.0, "times": 2}),
-        (HostBandit, {"arm": "section"}),
+        SLOWLY(EachAgain, {"every": 0.0, "times": 2}),
+        SLOWLY(HostBandit, {"arm": "section"}),
         SLOWLY(HostBandit, {"arm": "section", "preset": "cikm-2014", "score": "thompson x best", "explore": 0.3}),
     ],
 )

@@ -63,6 +63,7 @@ def loopback6() -> MockSite:
         pytest.skip("this machine has no IPv6")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", ["files", "record"])
 def test_an_ipv6_address_is_crawled(command: str, tmp_path: Path) -> None:
     """By its address in brackets, which is on this machine and allowed, as the crawl begins there."""

@@ -87,6 +87,7 @@ def test_articles_are_born_listed_updated_and_withdrawn() -> None:
     assert "Update 1: " not in site._html.article(updated[0], float(site.plan.born[updated[0]]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("manner", "lists", "news"), [({}, (0, 1, 2), (1, 2)), ({"far": True}, (4, 5), (5, 6))])
 def test_the_good_lists_are_near_or_far(manner: Any, lists: Any, news: Any) -> None:
     """By clicks; nothing that is linked is missing but what was withdrawn."""

@@ -96,6 +96,7 @@ def test_all_hosts_are_reached_from_each() -> None:
     assert not any("://" in link for each in alone.born(BEGIN, at) for link in links(alone.answer(each.path, at)))
 
 
+@pytest.mark.slow
 def test_all_versions_of_all_pages_can_be_had() -> None:
     """By URL; each is what the web answers at that time, and what pages lead to is among them."""
     web = NewsWeb(TINY, days=0.5)
