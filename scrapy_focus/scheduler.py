@@ -22,6 +22,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import Config
+from scrapy_focus.core.clock import speed_of
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.printable import brief, printable_elsewhere, printable_logger
 from scrapy_focus.downloadermiddlewares import install
@@ -93,7 +94,7 @@ class FocusScheduler(BaseScheduler):
         self.clock = self._make_clock()
         self.job = self._make_job()
         try:
-            speed = getattr(self.clock, "speed", 1.0)
+            speed = speed_of(self.clock)
             self.focus_host = host = Host(crawler, config, self._make_crawl, policy, self.job, speed=speed)
             self.intake = Intake(host)
             self.outcomes = Outcomes(host, self.intake)
@@ -271,7 +272,7 @@ class FocusScheduler(BaseScheduler):
             return False
         if intake.is_waiting or intake.redirects.waiting or intake.spilled or self.outcomes.in_flight:
             return True
-        return bool(self.crawl.asleep) or (bool(self.crawl.status().waiting) and not self.choices.never)
+        return bool(self.crawl.sleepers.asleep) or (bool(self.crawl.status().waiting) and not self.choices.never)
 
     def _next(self) -> Request | None:
         host = self.focus_host

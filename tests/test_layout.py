@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import scrapy_focus
+from scrapy_focus.core import abilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,8 +164,9 @@ def _undocumented_methods(cls: type, node: ast.ClassDef) -> Iterator[str]:
 
 
 def _is_promised(cls: type, name: str) -> bool:
-    """Return whether a base class, or the protocol of frontiers, says what a method is for."""
+    """Return whether a base class, or a protocol of frontiers or policies, says what a method is for."""
     bases = [*cls.__mro__[1:], scrapy_focus.Frontier, scrapy_focus.Ranked, scrapy_focus.Drawn]
+    bases += [each for each in vars(abilities).values() if isinstance(each, type)]
     return any(getattr(vars(base).get(name), "__doc__", None) for base in bases)
 
 

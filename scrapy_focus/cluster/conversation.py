@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Set
 
+    from scrapy_focus.cluster.asked_leader import AskedLeader
     from scrapy_focus.cluster.engine import Engine
     from scrapy_focus.cluster.messages import Answer, Exchange, Hello, Said, Welcome
 
@@ -33,6 +34,7 @@ class Talker(Protocol):
     """For whom a conversation is held; :class:`~scrapy_focus.cluster.worker.Worker` is one."""
 
     name: str
+    asked: AskedLeader  # what requests wait for
 
     def want(self) -> int:
         """How many leases are wanted."""
@@ -40,14 +42,6 @@ class Talker(Protocol):
     @property
     def is_hungry(self) -> bool:
         """Whether few leases are left."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether a request waits for what the leader says."""
-
-    @property
-    def asks_for_more(self) -> bool:
-        """Whether a request waits until one more is granted."""
 
     def hello(self, unheard: Set[int]) -> Hello:
         """Return how it comes; ``unheard`` are the ids of picks that were reported or released without an answer."""
@@ -69,9 +63,6 @@ class Talker(Protocol):
 
     def fail(self, why: str) -> None:
         """The leader cannot write its files any more."""
-
-    def leave(self) -> int:
-        """Return how many requests it gives back when it leaves."""
 
 
 class Conversation:
@@ -150,7 +141,7 @@ class Conversation:
             self._answered()
             if not self._session or self._is_over:
                 continue
-            if self.is_closing and not (self._outbox or self._said or self._talker.waits):
+            if self.is_closing and not (self._outbox or self._said or self._talker.asked):
                 await self._leave()
                 return
             await self._rest(got)
@@ -205,7 +196,7 @@ class Conversation:
     async def _rest(self, got: bool) -> None:
         """Wait until something is to be said, or it is time to be heard of."""
         talker = self._talker
-        if not talker.waits:
+        if not talker.asked:
             wants = talker.want() > 0
             wait = _HUNGRY if wants else self._lease / 3
             self.in_vain = wants and not got  # it was asked for, and there is nothing
@@ -213,7 +204,8 @@ class Conversation:
                 self._kick.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._kick.wait(), wait)
-            await asyncio.sleep(_SOON if talker.asks_for_more or self.is_closing or talker.is_hungry else _TOGETHER)
+            is_urgent = talker.asked.asks_for_more or self.is_closing or talker.is_hungry
+            await asyncio.sleep(_SOON if is_urgent else _TOGETHER)
         self._kick.clear()
 
     async def _give_way(self, error: Exception) -> None:
@@ -253,7 +245,7 @@ class Conversation:
         self._talker.fail(why)
 
     async def _leave(self) -> None:
-        unused = self._talker.leave()
+        unused = self._talker.asked.give_back()
         try:
             await self._engine.call("leave", self._talker.name, self._session, unused)
         except Exception as error:

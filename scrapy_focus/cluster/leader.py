@@ -526,8 +526,9 @@ class Leader:
         """How many leases may be out now."""
         if self.most_out is not None:
             return self.most_out
-        hosts = getattr(self.crawl.frontier, "hosts", None)
-        return most_out(self.crawl.counts["outcomes"], len(self._hosts) if hosts is None else len(hosts))
+        names_hosts = self.crawl.names_hosts
+        n_hosts = len(self._hosts) if names_hosts is None else len(names_hosts.hosts)
+        return most_out(self.crawl.counts["outcomes"], n_hosts)
 
     def _deal(self, worker: str, member: _Member, want: int, now: float) -> list[Lease]:
         """Return up to `want` leases for a worker."""

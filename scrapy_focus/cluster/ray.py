@@ -505,7 +505,10 @@ def _actor_id() -> str:
 
 def _began(leader: Leader) -> bool:
     """Whether a leader found nothing in the folder of its crawl."""
-    return bool(getattr(leader.crawl.job, "is_new", False))
+    from scrapy_focus.jobs.job import Job
+
+    job = leader.crawl.job
+    return isinstance(job, Job) and job.is_new
 
 
 def _take_back_signals() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.cluster.asked_leader import AskedLeader
 from scrapy_focus.cluster.conversation import Conversation
@@ -19,7 +19,7 @@ from scrapy_focus.cluster.messages import Exchange, Hello, added_said, outcome_s
 from scrapy_focus.cluster.told_links import ToldLinks
 from scrapy_focus.core.abilities import FetchesAgain, Hears
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.clock import Clock
+from scrapy_focus.core.clock import Clock, speed_of
 from scrapy_focus.core.errors import PolicyError, StorageError
 from scrapy_focus.core.goal import counts_contents
 from scrapy_focus.core.guard import Guard
@@ -120,13 +120,13 @@ class Worker:
         self.budget.start(self.clock)
         self.now = Clock() if clock is None else Clock(clock, clock)
         self.leases = HeldLeases(linger)
-        self.forecasts = self._news = CrawlNews(self.now, getattr(self.clock, "speed", 1.0))
+        self.sleepers = self.forecasts = self._news = CrawlNews(self.now, speed_of(self.clock))
         self._rewards = Rewards(
             goal, Guard(policy, goal, counts=self.counts), self.leases.flying, clock=self.clock, patience=patience,
             counts=self.counts,
         )  # fmt: skip
         self._told = ToldLinks(policy, comes_back=self.comes_back)
-        self._asked = AskedLeader(self.budget)
+        self.asked = AskedLeader(self.budget)
         self._conversation = Conversation(self, engine, lease=lease, where=where, counts=self.counts)
         self._counts_once = counts_contents(goal)
         self._busy: Collection[str] = ()  # hosts that could take nothing when a pick was asked for last
@@ -160,7 +160,7 @@ class Worker:
         unsent = self.leases.unsent
         if pick_id in unsent:
             unsent.discard(pick_id)
-        elif not (self._asked.use_spare() or (pick_id is None and self.leases.use_probe())):
+        elif not (self.asked.use_spare() or (pick_id is None and self.leases.use_probe())):
             return False
         self.budget.requests_used += 1
         return True
@@ -169,7 +169,7 @@ class Worker:
         """Wait until the leader grants one request more, and use it; ``False``: it does not."""
         if self._conversation.is_closing or self.finished():
             return False
-        future = self._asked.more()
+        future = self.asked.more()
         self._conversation.stir()
         return await future or self._use_reserved()
 
@@ -179,7 +179,7 @@ class Worker:
         """
         if self._conversation.is_closing or self.finished():
             return State.NEW
-        future = self._asked.claim(pick_id, key)
+        future = self.asked.claim(pick_id, key)
         self._conversation.stir()
         state = await future
         if state == State.FETCHED:
@@ -203,7 +203,7 @@ class Worker:
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left."""
         if n_bytes is None:
-            self._asked.spare += 1
+            self.asked.spare += 1
             self.budget.requests_used -= 1
         else:
             self._n_bytes += n_bytes
@@ -218,21 +218,19 @@ class Worker:
             self._conversation.say(added_said(source, links, self._read(source.page) if source is not None else None))
         return len(links)
 
-    @overload
-    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None: ...
-    @overload
-    def report(
-        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: Literal[True]
-    ) -> Iterator[None]: ...
-    def report(
-        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: bool = False
-    ) -> Iterator[None] | None:
+    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
         """A pick came back: its reward is known here, and all else is for the leader."""
         outcome = outcome._replace(at=self.now())
         reward = self._rewards.of(outcome, links, known)
         if reward is not None:
             self._conclude(outcome, links, known, reward)
-        return iter(()) if in_parts else None
+
+    def report_in_parts(
+        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Do the same when the iterator is made, which never pauses: the leader places the links."""
+        self.report(outcome, links, known)
+        return iter(())
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome is worth whose goal says ``None``, also before it is reported."""
@@ -274,16 +272,6 @@ class Worker:
         return True
 
     @property
-    def asleep(self) -> int:
-        """How many links wait until a time."""
-        return self._news.asleep
-
-    @property
-    def next_due(self) -> float | None:
-        """When the first of these is due, in seconds since the epoch."""
-        return self._news.next_due
-
-    @property
     def next_turn(self) -> float | None:
         """When the rate of the budget lets the next link be chosen, likewise."""
         return self._news.next_turn
@@ -303,8 +291,8 @@ class Worker:
         return Status(
             counts=MappingProxyType(self.counts),
             waiting=waiting,
-            asleep=self.asleep,
-            next_due=self.next_due,
+            asleep=self.sleepers.asleep,
+            next_due=self.sleepers.next_due,
             arms=0 if news is None else news.arms,
             awake=0 if news is None else news.awake,
             in_flight=len(leases.flying),
@@ -336,7 +324,7 @@ class Worker:
 
     async def _farewell(self) -> None:
         await self._conversation.end()
-        self._asked.give_up()
+        self.asked.give_up()
         await self.engine.close()
 
     # What is said of a pick
@@ -390,25 +378,15 @@ class Worker:
         """Whether few leases are left."""
         return self.want() > self.ahead // 2
 
-    @property
-    def waits(self) -> bool:
-        """Whether a request waits for what the leader says."""
-        return bool(self._asked)
-
-    @property
-    def asks_for_more(self) -> bool:
-        """Whether a request waits until one more is granted."""
-        return self._asked.asks_for_more
-
     def hello(self, unheard: Set[int]) -> Hello:
         """Return how it comes, or comes back."""
         holding = [*self.leases.ids, *unheard]
-        return Hello(self.name, self.agreed, holding, self.leases.recent_hosts(), self._asked.granted)
+        return Hello(self.name, self.agreed, holding, self.leases.recent_hosts(), self.asked.granted)
 
     def message(self, session: str, said: list[Said]) -> Exchange:
         """Return what it says and wants."""
-        n_asked, claims, unused = self._asked.serve(), self._asked.claims, self._asked.give_back()
-        self._asked.granted -= unused
+        n_asked, claims, unused = self.asked.serve(), self.asked.claims, self.asked.give_back()
+        self.asked.granted -= unused
         n_bytes, self._n_bytes = self._n_bytes, 0
         looks, self._news.wants_portrait = self._news.wants_portrait, False
         return Exchange(
@@ -427,9 +405,9 @@ class Worker:
             urls = self._told.forget_unplaced(answer.unplaced, message.said)
             if urls and self.when_unplaced is not None:
                 self.when_unplaced(urls)
-        self._asked.granted += answer.granted
-        self._asked.take(answer.granted, message.extra - len(message.claims))
-        self._asked.take_claims(answer.claimed)
+        self.asked.granted += answer.granted
+        self.asked.take(answer.granted, message.extra - len(message.claims))
+        self.asked.take_claims(answer.claimed)
         self._told.add([self.leases.take(lease).key for lease in answer.leases])
         self._news.take(answer)
         if self._news.finished or self._conversation.is_closing:
@@ -460,7 +438,7 @@ class Worker:
     def refuse(self, why: str) -> None:
         """It cannot take part."""
         self._refused = why
-        self._asked.give_up()
+        self.asked.give_up()
         if self.when_news is not None:
             self.when_news()
 
@@ -468,10 +446,6 @@ class Worker:
         """The leader has what was said until now, and can write nothing any more."""
         self._news.finished = "storage"
         self.leases.waiting.clear()
-        self._asked.give_up()
+        self.asked.give_up()
         if self.when_failed is not None:
             self.when_failed(StorageError(f"{self.where} cannot write its files any more: {why}"))
-
-    def leave(self) -> int:
-        """Return how many requests it gives back when it leaves."""
-        return self._asked.give_back()

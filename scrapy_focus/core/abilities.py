@@ -8,7 +8,7 @@ begins to decide (:class:`Abilities`). Where a setting or a page depends on what
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,15 +236,18 @@ class Abilities:
     @classmethod
     def of(cls, policy: Policy) -> Self:
         """Return those of a policy."""
-        return cls(
-            again=policy if isinstance(policy, FetchesAgain) else None,
-            render=policy if isinstance(policy, Renders) else None,
-            hear=policy if isinstance(policy, Hears) else None,
-            know=policy if isinstance(policy, Knows) else None,
-            due=policy if isinstance(policy, Waits) else None,
-            expected_cost=policy if isinstance(policy, ExpectsCost) else None,
-            expected_left=policy if isinstance(policy, ExpectsLeft) else None,
-            best_arms=policy if isinstance(policy, ShowsArms) else None,
-            tables=policy if isinstance(policy, ShowsTables) else None,
-            watched=policy if isinstance(policy, ShowsPages) else None,
-        )
+        return cls(**{name: policy if isinstance(policy, each) else None for name, each in _PROTOCOLS.items()})
+
+
+_PROTOCOLS: dict[str, Any] = {
+    "again": FetchesAgain,
+    "render": Renders,
+    "hear": Hears,
+    "know": Knows,
+    "due": Waits,
+    "expected_cost": ExpectsCost,
+    "expected_left": ExpectsLeft,
+    "best_arms": ShowsArms,
+    "tables": ShowsTables,
+    "watched": ShowsPages,
+}

@@ -120,3 +120,8 @@ class FastClock:
                 "'1440 0 1767571200'"
             ) from None
         return cls(speed, begin, since)
+
+
+def speed_of(clock: Callable[[], float] | None) -> float:
+    """Return how many seconds of a clock pass in one of the machine's."""
+    return clock.speed if isinstance(clock, FastClock) else 1.0

@@ -16,7 +16,7 @@ import time
 from collections import Counter, deque
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,9 +26,9 @@ from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.contract import check_order, check_pieces, made, save_learned
 from scrapy_focus.core.crawl_state import CrawlState
 from scrapy_focus.core.errors import ConfigError, PolicyError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, Heard, Paced, Picked, Recovered, Released, Sent
 from scrapy_focus.core.forecasts import Forecasts
-from scrapy_focus.core.frontier import Ranks
+from scrapy_focus.core.frontier import NamesHosts, Ranks
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.guard import FAILED, Guard
 from scrapy_focus.core.job_writer import JobWriter
@@ -155,8 +155,7 @@ class Crawl:
         self.counts: Counter[str] = counts if counts is not None else Counter()
         self.is_shared = is_shared
         self.where = ""  # what it is part of, in words, where another machine leads it: here none does
-        self._guard = Guard(policy, self.goal, stop, log, counts=self.counts, strict=strict)
-        self._writer = JobWriter(self.counts)
+        self.guard = Guard(policy, self.goal, stop, log, counts=self.counts, strict=strict)
         self.budget.start(self.clock)
         keeps = policy.keeps(self.mission)
         if job is not None:
@@ -165,17 +164,21 @@ class Crawl:
             self.frontier = made(frontier, keeps) if callable(frontier) else cast("Frontier", frontier)
         check_order(self.frontier, keeps, policy)
         self.state = CrawlState(
-            self._guard, self.frontier, goal=self.goal, mission=self.mission, budget=self.budget, stop=stop, log=log,
+            self.guard, self.frontier, goal=self.goal, mission=self.mission, budget=self.budget, stop=stop, log=log,
             explains=explain, most_waiting=most_waiting, poor=poor, clock=self.clock, patience=patience,
             counts=self.counts, ranked=isinstance(keeps, Ranks),
         )  # fmt: skip
+        self.job: Keeper | None = None  # where the crawl is kept, once all that was in it is applied
+        self._writer = JobWriter(self.state, self.now)
+        self.sleepers = self.state.sleepers  # links that wait until a time
+        self.names_hosts = self.frontier if isinstance(self.frontier, NamesHosts) else None
         self.picks = self.state.picks  # in flight, by id
         self.recovered = self.state.in_flight.recovered  # keys in flight when a run was killed
         self.leases = self.state.leases  # of those who fetch for it on other machines
         self.stop = stop
         self.log = log
         self.comes_back = self.state.refetches.comes_back  # whether pages may wait again that were fetched
-        self.forecasts = Forecasts(self._guard, self.now)
+        self.forecasts = Forecasts(self.guard, self.now)
         self._rewards = self.state.rewards
         self.found_at = self._rewards.found_at  # (requests used, rewards) at the last rewards
         self.is_kept = job is not None  # whether it survives its process
@@ -188,18 +191,8 @@ class Crawl:
 
     @property
     def policy(self) -> Policy:
-        """Who decides; another one may take over."""
-        return self._guard.policy
-
-    @policy.setter
-    def policy(self, policy: Policy) -> None:
-        """Let another policy decide from now on."""
-        self._guard.take_up(policy)
-
-    @property
-    def job(self) -> Keeper | None:
-        """Where the crawl is kept, once all that was in it is applied."""
-        return self._writer.job
+        """Who decides; another one takes over by :meth:`Guard.take_up <scrapy_focus.core.guard.Guard.take_up>`."""
+        return self.guard.policy
 
     @property
     def why(self) -> dict[str, Any]:
@@ -226,8 +219,8 @@ class Crawl:
         before = len(self.frontier) + self.state.sleepers.asleep
         self.happen(Added(links, None if source is None else self._writer.noted(source), self.now()))
         added = len(self.frontier) + self.state.sleepers.asleep - before
-        self._make_room()
-        self._keep_up()
+        self.happen(self.state.room.make(self.now))
+        self._writer.keep_up()
         return added
 
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
@@ -288,26 +281,25 @@ class Crawl:
         else:
             self.budget.bytes_used += n_bytes
 
-    @overload
-    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None: ...
-    @overload
-    def report(
-        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: Literal[True]
-    ) -> Iterator[None]: ...
-    def report(
-        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: bool = False
-    ) -> Iterator[None] | None:
+    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
         """A pick came back, with the links of its page in document order. Once for each pick.
 
-        ``known`` are keys of further links of the page that were seen before. All is done when this returns, unless
-        ``in_parts``: then after the last step of the iterator that is returned, which pauses after each 500 new links;
-        the pick is in flight until the end.
+        ``known`` are keys of further links of the page that were seen before.
         """
-        parts = self._report(outcome, links, known)
-        if in_parts:
-            return parts
-        deque(parts, maxlen=0)
-        return None
+        deque(self.report_in_parts(outcome, links, known), maxlen=0)
+
+    def report_in_parts(
+        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Do what :meth:`report` does while the iterator is followed, which pauses after each 500 new links.
+
+        The pick is in flight until the end.
+        """
+        outcome = outcome._replace(at=self.now())
+        reward = self._rewards.of(outcome, links, known)
+        self._rewards.heed()
+        if reward is not None:
+            yield from self._conclude(outcome, links, known, reward)
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome is worth whose goal says ``None``, also before it is reported; ``False`` if its pick is
@@ -356,16 +348,6 @@ class Crawl:
         return self.state.ending.why()
 
     @property
-    def asleep(self) -> int:
-        """How many links wait until a time."""
-        return self.state.sleepers.asleep
-
-    @property
-    def next_due(self) -> float | None:
-        """When the first of these is due, in seconds since the epoch; ``None`` where none is due at a time."""
-        return self.state.sleepers.next_due
-
-    @property
     def next_turn(self) -> float | None:
         """When the rate lets the next link be chosen, in seconds since the epoch; ``None``: now."""
         return None if self.budget.pace is None else self.budget.next_turn(self.now())
@@ -397,7 +379,7 @@ class Crawl:
             rate=self.budget.rate,
             recovered=frozenset(self.recovered),
             next_turn=turn,
-            hosts=getattr(self.frontier, "hosts", ()),
+            hosts=() if self.names_hosts is None else self.names_hosts.hosts,
             ends_in=self.state.ending.ends_in,
             said=rewards.said if best else (),
             alarm=rewards.alarm if best else "",
@@ -405,8 +387,7 @@ class Crawl:
 
     def checkpoint(self) -> None:
         """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
-        if self._writer.job is not None:
-            self._writer.job.checkpoint(self.state.save(self.now()))
+        self._writer.checkpoint()
 
     def close(self, *, learned_to: str | PathLike[str] = "") -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time.
@@ -416,8 +397,8 @@ class Crawl:
         """
         with ExitStack() as closing:
             closing.callback(self.state.decisions.close)
-            closing.callback(self.frontier.close if self._writer.job is None else self._writer.job.close)
-            if learned_to and self._guard.ask("save", save_learned, self.policy, learned_to) is not FAILED:
+            closing.callback(self.frontier.close if self.job is None else self.job.close)
+            if learned_to and self.guard.ask("save", save_learned, self.policy, learned_to) is not FAILED:
                 logger.info("What was learned is in %s", learned_to)
 
     # What happens
@@ -427,18 +408,9 @@ class Crawl:
         if event is None:
             return False
         self.state.apply(event)
-        if self._writer.job is not None:
-            self._writer.job.tell(event)
+        if self.job is not None:
+            self.job.tell(event)
         return True
-
-    # Outcomes
-
-    def _report(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> Iterator[None]:
-        outcome = outcome._replace(at=self.now())
-        reward = self._rewards.of(outcome, links, known)
-        self._rewards.heed()
-        if reward is not None:
-            yield from self._conclude(outcome, links, known, reward)
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
         reward = self._rewards.without_copies(outcome, reward)
@@ -447,25 +419,14 @@ class Crawl:
         *parts, links = self.state.placer.parts(links)
         for part in parts:
             self.happen(Added(part, outcome, self.now()))
-            self._make_room()
+            self.happen(self.state.room.make(self.now))
             yield
             outcome = outcome._replace(at=self.now())
-        event = Concluded(outcome, links, known, {} if self._writer.job is None else self.budget.state(), {})
+        event = Concluded(outcome, links, known, {} if self.job is None else self.budget.state(), {})
         self.state.apply(event)
         self._writer.conclude(event)
-        self._make_room()
-        self._keep_up()
-
-    def _make_room(self) -> None:
-        """Where more links wait than may, let the policy give up those that it wants least."""
-        room = self.state.room
-        n = 0 if room.most is None else room.excess()
-        if not n:
-            return
-        waiting, is_first = len(self.frontier), not self.counts["link/dropped"]
-        self.happen(GaveUp(n, self.now()))
-        if is_first:
-            room.log(waiting)
+        self.happen(self.state.room.make(self.now))
+        self._writer.keep_up()
 
     # Keeping
 
@@ -474,15 +435,17 @@ class Crawl:
 
         Where others fetch, it stays in flight. What they had in a run that nobody shares any more counts as sent.
         """
+        self.job = job
         self._writer.begin(job)
         self.state.ending.reason = ""
         self.now.not_before(self.state.last)
         if is_new:
-            job.checkpoint(self.state.save(self.now()))
+            self._writer.checkpoint()
             job.flush()
         else:
-            self._make_room()  # as it was told, or not any more, before the kill; or fewer may wait now
-            self._keep_up()
+            # As it was told, or not any more, before the kill; or fewer may wait now.
+            self.happen(self.state.room.make(self.now))
+            self._writer.keep_up()
         owners = self.state.leases.owners
         ended = [pick for pick in self.picks.values() if not (self.is_shared and pick.id in owners)]
         if keys := [pick.key for pick in ended]:
@@ -493,12 +456,6 @@ class Crawl:
             self.release(pick.id)
         if self.policy.budget_rate != self.mission.rate:
             self.happen(Paced(self.mission.rate))
-
-    def _keep_up(self) -> None:
-        """Let the job write a checkpoint, if it is time for one."""
-        job = self._writer.job
-        if job is not None and job.due and self._guard.ask("checkpoint", self.checkpoint) is FAILED:
-            job.postpone()
 
 
 def _check_places(frontier: object, job: object) -> None:

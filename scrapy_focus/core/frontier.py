@@ -9,7 +9,7 @@ needs (:meth:`Policy.keeps <scrapy_focus.core.policy.Policy.keeps>`), and the cr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -87,6 +87,15 @@ class Frontier(Protocol):
 
     def close(self) -> None:
         """Release what is held open. Idempotent."""
+
+
+@runtime_checkable
+class NamesHosts(Protocol):
+    """What a frontier can besides that knows the hosts of its links, as those of this package do."""
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The name of each host on which a link ever waited. Not to be written to."""
 
 
 class Sleeping(Protocol):

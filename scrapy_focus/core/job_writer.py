@@ -1,14 +1,16 @@
-"""What the job of a crawl is told besides its events: the counts that changed, and what was read of pages."""
+"""What the job of a crawl is told besides its events: checkpoints, the counts that changed, what was read of pages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_focus.core.guard import FAILED
 from scrapy_focus.core.noted import NotedPage
 
 if TYPE_CHECKING:
-    from collections import Counter
+    from collections.abc import Callable
 
+    from scrapy_focus.core.crawl_state import CrawlState
     from scrapy_focus.core.events import Concluded
     from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.types import Outcome
@@ -19,19 +21,35 @@ class JobWriter:
 
     Parameters
     ----------
-    counts
-        What is counted; those that changed are told with each outcome.
+    state
+        What a checkpoint is of. Its counts are told with each outcome, where they changed.
+    now
+        What time it is, in seconds since the epoch.
     """
 
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, state: CrawlState, now: Callable[[], float]) -> None:
         self.job: Keeper | None = None  # once everything that it kept is applied
-        self._counts = counts
+        self._state = state
+        self._guard = state.guard
+        self._now = now
+        self._counts = state.counts
         self._told: dict[str, int] = {}  # the counts that the job has
 
     def begin(self, job: Keeper) -> None:
         """Tell this job from now on; it has all that happened until now."""
         self.job = job
         self._told = dict(self._counts)
+
+    def checkpoint(self) -> None:
+        """Let the job write everything as it is now, without waiting for it."""
+        if self.job is not None:
+            self.job.checkpoint(self._state.save(self._now()))
+
+    def keep_up(self) -> None:
+        """Let the job write a checkpoint, if it is time for one; where that fails, it waits for the next time."""
+        job = self.job
+        if job is not None and job.due and self._guard.ask("checkpoint", self.checkpoint) is FAILED:
+            job.postpone()
 
     def conclude(self, event: Concluded) -> None:
         """Tell an outcome that was applied, with the counts that changed since the last."""

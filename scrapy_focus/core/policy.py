@@ -41,9 +41,10 @@ class Policy(ABC):
     summary: ClassVar[str] = ""
     #: What papers call it, each with the parameters that make it so: ``{"DFS": {"last_first": True}}``.
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    #: Whether no crawl can do better: it shows what could be won at most.
+    #: Whether no crawl can do better: it shows what could be won at most. No method tells; comparisons draw it apart.
     is_bound: ClassVar[bool] = False
-    #: Whether it fetches pages again and again without ``again``; such a crawl ends by a budget or a stop rule.
+    #: Whether it fetches pages again and again without ``again``, by placing them in ``place`` or ``learn``; such a
+    #: crawl ends by a budget or a stop rule.
     never_ends: ClassVar[bool] = False
     #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for
     #: it.
@@ -72,7 +73,7 @@ class Policy(ABC):
     #: systems, and to be left off where ``place`` lets new links sleep: those wake together with poor ones.
     poor_last: ClassVar[bool] = False
 
-    #: Whether it counts what it asks hosts or domains for, by ``Link.host``.
+    #: Whether it counts what it asks hosts or domains for, by ``Link.host``, which ``FOCUS_REQUEST_PRIORITY`` parts.
     counts_hosts: ClassVar[bool] = False
 
     #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.

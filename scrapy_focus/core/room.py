@@ -8,13 +8,14 @@ import numpy as np
 
 from scrapy_focus.core.contract import gave_up
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.events import GaveUp
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.printable import printable_logger
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Callable
 
-    from scrapy_focus.core.events import GaveUp
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.guard import Guard
 
@@ -41,6 +42,16 @@ class Room:
         self._frontier = frontier
         self._guard = guard
         self._counts = counts
+        self._first = 0  # links that waited when some are about to be given up for the first time
+
+    def make(self, now: Callable[[], float]) -> GaveUp | None:
+        """Return the event that gives up links where more wait than may; ``None`` where that is not so."""
+        n = 0 if self.most is None else self.excess()
+        if not n:
+            return None
+        if not self._counts["link/dropped"]:
+            self._first = len(self._frontier)
+        return GaveUp(n, now())
 
     def excess(self) -> int:
         """Return how many links are to be given up, so that nine tenths of those that may wait are left; 0 for none."""
@@ -54,6 +65,9 @@ class Room:
         before = len(self._frontier)
         self._give_up(event.n)
         self._counts["link/dropped"] += before - len(self._frontier)
+        if self._first:
+            self._log(self._first)
+            self._first = 0
 
     def _give_up(self, n: int) -> None:
         """Let the policy give up waiting links; where it fails, or gives up fewer, others are."""
@@ -62,7 +76,7 @@ class Room:
         if len(self._frontier) > left:
             give_up(self._frontier, len(self._frontier) - left, np.random.default_rng(0))
 
-    def log(self, waiting: int) -> None:
+    def _log(self, waiting: int) -> None:
         """Log that so many links waited, and some were given up for the first time."""
         logger.info(
             "%d links waited, more than the %d that may: the %d least wanted were given up, and so it is whenever "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
 
+from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.outstanding import learns, most_out
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import WHY
@@ -98,14 +99,15 @@ class Choices:
     def _most_out(self) -> int:
         """How many picks may be out now; what came back counts as learned, though its reward comes later."""
         host = self.host
-        hosts = getattr(getattr(host.crawl, "frontier", None), "hosts", ())
-        most = host.config.most_out or most_out(host.counts["outcomes"] + self.outcomes.n_owed, len(hosts))
+        names_hosts = host.crawl.names_hosts if isinstance(host.crawl, Crawl) else None
+        n_hosts = 0 if names_hosts is None else len(names_hosts.hosts)
+        most = host.config.most_out or most_out(host.counts["outcomes"] + self.outcomes.n_owed, n_hosts)
         return min(most, host.crawler.engine.downloader.total_concurrency or most)
 
     def _choose(self) -> Pick | None:
         """Queue all links that are due, then let the crawl choose among the sendable ones of the highest priority."""
         host = self.host
-        if host.crawl.asleep > _WOKEN and not self._wake():
+        if host.crawl.sleepers.asleep > _WOKEN and not self._wake():
             host.ask_again()
             return None
         if not host.priorities:
@@ -160,7 +162,7 @@ class Choices:
     def _changes_of_crawl(self) -> list[float]:
         """Return in how many seconds a link of the crawl may leave that cannot now."""
         crawl = self.host.crawl
-        due, turn, is_idle = crawl.next_due, crawl.next_turn, not self.outcomes.in_flight
+        due, turn, is_idle = crawl.sleepers.next_due, crawl.next_turn, not self.outcomes.in_flight
         if due is None and turn is None and not is_idle:  # the usual case, without a status
             return []
         status = crawl.status()

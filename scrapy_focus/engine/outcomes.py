@@ -205,7 +205,7 @@ class Outcomes:
             fresh = {link.key for link in entry.links}
             known = [key for key in entry.known if key not in fresh]
             before = crawl.rewards
-            for _ in crawl.report(outcome, entry.links, known, in_parts=True):
+            for _ in crawl.report_in_parts(outcome, entry.links, known):
                 earned += crawl.rewards - before
                 yield
                 before = crawl.rewards  # what came meanwhile is of other picks

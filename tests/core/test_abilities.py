@@ -56,7 +56,7 @@ def test_who_takes_over_is_asked() -> None:
     """The crawl goes by the policy that decides, not by the one with which it began."""
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier)
     assert crawl.status().due is None
-    crawl.policy = Patient()
+    crawl.guard.take_up(Patient())
     assert crawl.status().due == math.inf
 
 

@@ -51,7 +51,7 @@ def test_a_page_comes_back_at_its_time() -> None:
         clock.now = now
         pick = fetch(crawl)
         assert pick._replace(id=first.id, rank=first.rank) == first
-    assert crawl.next_due == 1031.5
+    assert crawl.sleepers.next_due == 1031.5
     crawl.frontier.check()
 
 
@@ -64,7 +64,7 @@ def test_a_page_is_left_as_it_is_where_the_policy_says_none() -> None:
     assert pick is not None
     crawl.report(failure(pick))
     assert crawl.knows([1]) == [State.FETCHED]
-    assert (crawl.asleep, crawl.next_due) == (0, None)
+    assert (crawl.sleepers.asleep, crawl.sleepers.next_due) == (0, None)
     assert not issubclass(Recording, FetchesAgain)
     assert crawl.comes_back
     assert not crawl_of(Recording(), clock).comes_back
@@ -135,7 +135,7 @@ def test_new_links_may_sleep() -> None:
     policy = Recording(answer=lambda link, source: Placement(1, float(link.key), after=1000.0 + link.key))
     crawl = crawl_of(policy, clock)
     assert crawl.add(links(1, 2, 3)) == 3
-    assert (len(crawl.frontier), crawl.asleep) == (0, 3)
+    assert (len(crawl.frontier), crawl.sleepers.asleep) == (0, 3)
     clock.now += 2
     assert [fetch(crawl).key for _ in range(2)] == [2, 1]
     assert crawl.next() is None
@@ -151,7 +151,7 @@ def test_a_sleeping_link_may_be_placed_again() -> None:
     pick = crawl.next()
     assert pick is not None
     crawl.add([link(3)])
-    assert crawl.asleep == 0  # until a time that has passed
+    assert crawl.sleepers.asleep == 0  # until a time that has passed
     crawl.report(page(pick), links(2))
     assert policy.called("place")[-1] == ([2], 0.0)
 
@@ -162,9 +162,9 @@ def test_what_sleeps_does_not_count_among_those_that_wait() -> None:
     policy = Recording(answer=lambda link, source: Placement(1, 0.0, after=5000.0 if link.key > 10 else 0.0))
     crawl = crawl_of(policy, clock, most_waiting=5)
     crawl.add(links(*range(1, 6), *range(11, 40)))
-    assert (crawl.status().waiting, crawl.asleep, crawl.counts["link/dropped"]) == (5, 29, 0)
+    assert (crawl.status().waiting, crawl.sleepers.asleep, crawl.counts["link/dropped"]) == (5, 29, 0)
     crawl.add(links(6))
-    assert (crawl.status().waiting, crawl.asleep, crawl.counts["link/dropped"]) == (5, 29, 1)
+    assert (crawl.status().waiting, crawl.sleepers.asleep, crawl.counts["link/dropped"]) == (5, 29, 1)
 
 
 def test_a_clock_that_is_set_back_delays_nothing_for_ever() -> None:
@@ -220,7 +220,7 @@ def test_a_frontier_may_know_nothing_of_times() -> None:
     crawl = Crawl(Recording(), frontier=wakeless, strict=True)
     crawl.add(links(1))
     fetch(crawl)
-    assert (crawl.asleep, crawl.next_due) == (0, None)
+    assert (crawl.sleepers.asleep, crawl.sleepers.next_due) == (0, None)
     at_once = Crawl(Rounds(every=-1e9), frontier=wakeless, strict=True, clock=Clock())
     at_once.add(links(1))
     assert [fetch(at_once).key for _ in range(3)] == [1, 1, 1]

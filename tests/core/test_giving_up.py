@@ -206,7 +206,7 @@ def test_long_pages_are_cut_on_the_way() -> None:
     crawl = Crawl(ByKey(), frontier=memory_frontier, strict=True, most_waiting=100)
     crawl.add(links(0))
     pick = crawl.next()
-    for _ in crawl.report(page(pick), links(*range(1, 2001)), in_parts=True):
+    for _ in crawl.report_in_parts(page(pick), links(*range(1, 2001))):
         assert len(crawl.frontier) <= 100
     assert waiting(crawl, range(2001)) == [*range(1, 91)]
     assert crawl.counts["link/dropped"] == 2000 - 90

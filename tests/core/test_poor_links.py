@@ -151,7 +151,7 @@ def test_no_more_poor_links_are_kept_than_may_wait() -> None:
     crawl.add([link(1, url="http://h/"), link(2)])
     for page_number in (1, 2):
         fetch(crawl, *[link(10 * page_number + i, url=f"http://h/{page_number}{i}/login") for i in range(6)])
-    assert (crawl.asleep, crawl.counts["link/given_up"]) == (6, 6)
+    assert (crawl.sleepers.asleep, crawl.counts["link/given_up"]) == (6, 6)
 
 
 def dead_and_good(n: int) -> list[Link]:

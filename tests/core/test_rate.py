@@ -325,14 +325,14 @@ def test_many_that_are_due_at_once_wake_in_parts(tmp_path: Path) -> None:
         left = 100
         while not crawl.wake(10):
             left -= 10
-            assert crawl.asleep == left
-            assert (crawl.next_due or 0.0) <= 2002.0
+            assert crawl.sleepers.asleep == left
+            assert (crawl.sleepers.next_due or 0.0) <= 2002.0
             crawl.frontier.check()
             if folder is not None and left == 50:
                 crawl.close()
                 crawl = Crawl(Sleepy(), seed=0, strict=True, clock=clock, job=Job(folder))
-                assert crawl.asleep == left
-        assert crawl.asleep == 0
+                assert crawl.sleepers.asleep == left
+        assert crawl.sleepers.asleep == 0
         chosen.append([fetch(crawl).key for _ in range(100)])
         crawl.close()
     clock = Clock()

@@ -34,9 +34,9 @@ def test_a_policy_hears_of_the_pages_that_are_known() -> None:
     crawl = Crawl(Listening(), frontier=memory_frontier, strict=True, clock=Clock())
     crawl.add(links(1, 2))
     fetch(crawl)
-    assert (crawl.asleep, crawl.status().waiting) == (1, 1)
+    assert (crawl.sleepers.asleep, crawl.status().waiting) == (1, 1)
     crawl.hear([signal(1), signal(77)])
-    assert (crawl.asleep, crawl.status().waiting, crawl.counts["signal/heard"]) == (0, 2, 1)
+    assert (crawl.sleepers.asleep, crawl.status().waiting, crawl.counts["signal/heard"]) == (0, 2, 1)
     assert crawl.knows([77]) == [State.NEW]
     crawl.hear([signal(77)])
     assert crawl.counts["signal/heard"] == 1

@@ -256,6 +256,6 @@ def test_what_was_heard_of_pages_is_heard_again(tmp_path: Path) -> None:
     crawl.report(page(pick)._replace(changed=False, max_age=60.0))
     crawl.hear([Signal(pick.key, "h", 5.0, "feed")])
     again = killed(crawl, tmp_path / "one", Listening())
-    assert (again.status().waiting, again.asleep) == (2, 0)
+    assert (again.status().waiting, again.sleepers.asleep) == (2, 0)
     assert again.frontier.states([1, 2]) == [State.WAITING, State.WAITING]
     again.close()

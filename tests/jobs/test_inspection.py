@@ -177,10 +177,14 @@ def test_the_counts_are_those_of_the_frontier(name: str, tmp_path: Path) -> None
     frontier, found = crawl.frontier, read_status(tmp_path)
     assert found["state"] == "in use"
     assert found["links"]["waiting"] == len(frontier)
-    assert found["links"]["asleep"] == crawl.asleep
-    assert (crawl.asleep > 0) == (name == "again")
+    assert found["links"]["asleep"] == crawl.sleepers.asleep
+    assert (crawl.sleepers.asleep > 0) == (name == "again")
     due = found["links"]["next_due"]
-    assert due is None if not crawl.asleep else datetime.fromisoformat(due).timestamp() == int(crawl.next_due)
+    assert (
+        due is None
+        if not crawl.sleepers.asleep
+        else datetime.fromisoformat(due).timestamp() == int(crawl.sleepers.next_due)
+    )
     assert found["links"]["arms"] == (frontier.waiting > 0).sum()
     known = [state.name for state in frontier.states([SITE.link(number).key for number in range(300)])]
     assert found["links"]["fetched"] == sum(state in ("FETCHED", "GIVEN_UP") for state in known)

@@ -382,7 +382,9 @@ class Walk:
                 pick = self.crawl.next(Busy(self._some_closed(), busy) if self.closes else busy)
                 if pick is not None:
                     self.unsent.append(pick)
-                elif not (len(self.crawl.frontier) or self.crawl.asleep or self.unsent or self.sent or self.owed):
+                elif not (
+                    len(self.crawl.frontier) or self.crawl.sleepers.asleep or self.unsent or self.sent or self.owed
+                ):
                     return
             elif step == "send" and self.unsent:
                 pick = self.unsent.pop(self.rng.randrange(len(self.unsent)))

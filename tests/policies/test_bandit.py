@@ -102,7 +102,7 @@ def walk(
     out, chosen = list[Any](), list[Choice]()
     for step in range(steps):
         if pickled and step % 100 == 99:
-            crawl.policy = pickle.loads(pickle.dumps(crawl.policy))
+            crawl.guard.take_up(pickle.loads(pickle.dumps(crawl.policy)))
             crawl.policy.attach(crawl.frontier)
         action = rng.random()
         busy = {f"h{host}" for host in rng.integers(10, size=BUSY)} if rng.random() < 0.5 else ()

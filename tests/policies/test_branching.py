@@ -667,7 +667,7 @@ def test_pickled_in_mid_crawl_it_chooses_the_same(seed: int, limits: str, monkey
 
         def site(pick: Pick) -> tuple[Outcome, list[Link]]:
             if stored and pick.id % 10 == 0:
-                crawl.policy = pickle.loads(pickle.dumps(crawl.policy))
+                crawl.guard.take_up(pickle.loads(pickle.dumps(crawl.policy)))
                 crawl.policy.attach(crawl.frontier)
             return paginated(pick)
 

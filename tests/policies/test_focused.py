@@ -243,7 +243,7 @@ def test_it_goes_on_where_it_was_stored() -> None:
             for step in range(16):
                 if store and step == stored_after:
                     assert "frontier" not in crawl.policy.__getstate__()
-                    crawl.policy = pickle.loads(pickle.dumps(crawl.policy))
+                    crawl.guard.take_up(pickle.loads(pickle.dumps(crawl.policy)))
                     crawl.policy.attach(crawl.frontier)
                 order.append(answer(crawl, (dataset if step % 3 else article)(100 + step)))
             orders.append(order)

@@ -74,7 +74,7 @@ class Walk:
                 outcome = self.site.answer(pick, self.clock.now, self.last.get(pick.key))
                 if not outcome.error:
                     self.last[pick.key] = self.clock.now
-                for _ in crawl.report(outcome, [] if outcome.changed is False else links, in_parts=True):
+                for _ in crawl.report_in_parts(outcome, [] if outcome.changed is False else links):
                     yield "part"
                 yield "reported"
 
@@ -101,10 +101,10 @@ def state_of(crawl: Crawl) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "fleet": fleet, "wanted": policy._wanted, "turn": policy._turn, "n": policy._n, "failing": policy._failing,
-        "moved": policy._moved, "found": policy._found, "seeds": policy.seeds, "asleep": crawl.asleep,
+        "moved": policy._moved, "found": policy._found, "seeds": policy.seeds, "asleep": crawl.sleepers.asleep,
         "pages": [(key, page.at, page.changed, page.version, page.links.tolist(), policy.pages.state(key).tolist())
                   for key in policy.pages if (page := policy.pages.get(key)) is not None],
-        "random": policy.rng.bit_generator.state, "due": crawl.next_due,
+        "random": policy.rng.bit_generator.state, "due": crawl.sleepers.next_due,
         "waiting": np.trim_zeros(policy.frontier.waiting, "b").tolist(), "counts": crawl.counts["outcomes"],
     }  # fmt: skip
 

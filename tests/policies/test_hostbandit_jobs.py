@@ -121,7 +121,7 @@ def test_pickled_in_mid_crawl_it_chooses_the_same(make: Any) -> None:
         crawl, flying = crawl_of(make(), *map(web.link, range(20))), []
         order = keys(steps(crawl, web, in_flight=16, n=80, flying=flying))
         if stored:
-            crawl.policy = pickle.loads(pickle.dumps(crawl.policy))
+            crawl.guard.take_up(pickle.loads(pickle.dumps(crawl.policy)))
             crawl.policy.attach(crawl.frontier)
         orders.append(order + keys(steps(crawl, web, in_flight=16, flying=flying)))
     assert orders[0] == orders[1]

@@ -55,7 +55,8 @@ def test_links_keep_their_paths_when_there_is_room_for_no_more(monkeypatch: pyte
     assert numbered(policy) == before
     notes = {found.key: int(place.memo[0]) for found, place in crawl.frontier.scan(TARGETS)}
     assert notes == {3: 0, 4: -FIRST, 5: -FIRST - 1, 6: -FIRST - 1, 7: -FIRST}
-    crawl.policy = policy = pickle.loads(pickle.dumps(policy))
+    policy = pickle.loads(pickle.dumps(policy))
+    crawl.guard.take_up(policy)
     policy.attach(crawl.frontier)
     n_clusters = policy.clusters.n_clusters
     arms = {}

@@ -201,7 +201,7 @@ def test_it_goes_on_where_it_was_stored(stored_after: int) -> None:
         order = []
         for step in range(16):
             if store and step == stored_after:
-                crawl.policy = pickle.loads(pickle.dumps(crawl.policy))
+                crawl.guard.take_up(pickle.loads(pickle.dumps(crawl.policy)))
                 crawl.policy.attach(crawl.frontier)
             order.append(fetch(crawl, *on([NAV, MAIN, LIST][step % 3], 100 + step, 200 + step)).key)
         orders.append(order)

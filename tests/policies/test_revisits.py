@@ -170,9 +170,9 @@ def test_a_page_that_could_not_be_had_is_asked_for_later_and_later(outcome: dict
             break
         crawl.sent(pick.id)
         crawl.report(Outcome(pick=pick, **outcome))
-        if crawl.next_due is not None:
-            waits.append((crawl.next_due - clock.now) / HOUR)
-            clock.now = crawl.next_due
+        if crawl.sleepers.next_due is not None:
+            waits.append((crawl.sleepers.next_due - clock.now) / HOUR)
+            clock.now = crawl.sleepers.next_due
     assert waits == pytest.approx(hours)
 
 
@@ -187,9 +187,9 @@ def test_waits_after_failures_begin_anew_once_a_page_came_back() -> None:
         crawl.sent(pick.id)
         bad = {"status": 503, "error": "http_error"}
         crawl.report(Outcome(pick=pick, mime="text/html", **({"status": 200} if is_there else bad)))
-        assert crawl.next_due is not None
-        waits.append(None if is_there else (crawl.next_due - clock.now) / HOUR)
-        clock.now = crawl.next_due
+        assert crawl.sleepers.next_due is not None
+        waits.append(None if is_there else (crawl.sleepers.next_due - clock.now) / HOUR)
+        clock.now = crawl.sleepers.next_due
     assert waits == [None, pytest.approx(1), pytest.approx(2)] * 2
 
 
@@ -202,8 +202,8 @@ def test_a_page_that_failed_for_ever_is_left() -> None:
             break
         crawl.sent(pick.id)
         crawl.report(Outcome(pick=pick, status=500, error="http_error"))
-        clock.now = math.inf if crawl.next_due is None else crawl.next_due
-    assert crawl.asleep == 0
+        clock.now = math.inf if crawl.sleepers.next_due is None else crawl.sleepers.next_due
+    assert crawl.sleepers.asleep == 0
     assert policy.plan.pages == 0
 
 
@@ -214,7 +214,7 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
     crawl = begun(policy, clock)
     follow(crawl, site, clock, until=2 * DAY, each=DAY / 100)
     due = sum(int(crawl.frontier.waiting[arm]) for arm in policy.known_arms)
-    assert policy.plan.pages == crawl.asleep + due > 30
+    assert policy.plan.pages == crawl.sleepers.asleep + due > 30
 
 
 def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
@@ -230,8 +230,8 @@ def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
         crawl.report(Outcome(pick=pick, status=200, mime="text/csv", changed=changed))
         kept = policy.frontier.kept(policy.known_arms)
         assert record_of(kept.vectors[0])["weight"] == 5.0
-        assert crawl.next_due is not None
-        clock.now = crawl.next_due
+        assert crawl.sleepers.next_due is not None
+        clock.now = crawl.sleepers.next_due
 
 
 def test_a_page_that_is_gone_is_planned_for_no_more() -> None:
@@ -286,17 +286,17 @@ def test_what_is_said_of_a_page_wakes_it_as_far_as_it_proved_right() -> None:
         pick = crawl.next()
         assert pick is not None
         answer(crawl, pick, site, clock, {})
-    asleep = crawl.asleep
+    asleep = crawl.sleepers.asleep
     clock.now += 60.0
     crawl.hear([Signal(2, "h.test", modified, "sitemap") for modified in (1.0, clock.now + 10 * DAY)])
-    assert crawl.asleep == asleep
+    assert crawl.sleepers.asleep == asleep
     for _ in range(30):
         policy.belief.said("h.test", "sitemap", right=True)
     policy.typical = 1e-9
     crawl.wake()
-    asleep = crawl.asleep
+    asleep = crawl.sleepers.asleep
     crawl.hear([Signal(2, "h.test", clock.now - 1, "sitemap")])
-    assert crawl.asleep == asleep - 1
+    assert crawl.sleepers.asleep == asleep - 1
     picks = [crawl.next() for _ in range(len(crawl.frontier))]  # one of the others may be due by itself
     pick = next(pick for pick in picks if pick is not None and pick.key == 2)
     before = policy.belief.trust("h.test", "sitemap")

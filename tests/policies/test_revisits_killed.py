@@ -92,7 +92,7 @@ class Walk:
             outcome = self.site.answer(pick, self.clock.now, self.last.get(pick.key))
             if not outcome.error:
                 self.last[pick.key] = self.clock.now
-            for _ in crawl.report(outcome, links, in_parts=True):
+            for _ in crawl.report_in_parts(outcome, links):
                 yield "part"
             yield "reported"
 
@@ -119,12 +119,12 @@ def state_of(crawl: Crawl) -> dict[str, Any]:
     pages = {url: (float(at), memo.tobytes()) for url, at, memo in zip(urls, kept.due, kept.vectors, strict=True)}
     changes = policy.changes
     return {
-        "pages": pages, "plan": (policy.plan.pages, policy.plan._visits.tolist()), "asleep": crawl.asleep,
+        "pages": pages, "plan": (policy.plan.pages, policy.plan._visits.tolist()), "asleep": crawl.sleepers.asleep,
         "priors": changes._priors.tolist(), "births": changes._births.tolist(), "seen": changes._seen.tolist(),
         "shares": changes._shares.tolist(), "said": policy._said, "shown": policy._shown, "born": policy._born, "first": policy._first,
         "typical": policy.typical, "belief": vars(policy.belief), "random": policy.rng.bit_generator.state,
         "turn": crawl.next_turn, "used": crawl.budget.requests_used, "counts": crawl.counts["outcomes"],
-        "waiting": np.trim_zeros(policy.frontier.waiting, "b").tolist(), "due": crawl.next_due,
+        "waiting": np.trim_zeros(policy.frontier.waiting, "b").tolist(), "due": crawl.sleepers.next_due,
     }  # fmt: skip
 
 

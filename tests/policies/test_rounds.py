@@ -70,7 +70,7 @@ class World:
 
     def wait(self) -> float:
         """Let the time pass until a link is due; return when that is."""
-        due = self.crawl.next_due
+        due = self.crawl.sleepers.next_due
         assert due is not None
         assert due > self.clock.now
         self.clock.now = due
@@ -126,10 +126,10 @@ def test_a_page_that_could_not_be_had_waits_an_hour_and_twice_as_long_each_time(
     assert 3 in world.visits(4)
     assert (gone := world.visit(404)) is not None
     assert gone not in world.visits(8)
-    assert world.crawl.asleep == 0
+    assert world.crawl.sleepers.asleep == 0
     lost = World(InTurn(), {}, 1)
     while lost.visit(503):
-        if lost.crawl.next_due is None:
+        if lost.crawl.sleepers.next_due is None:
             break
         lost.wait()
     assert 14 * DAY < lost.clock.now - start < 28 * DAY, "then it is given up"

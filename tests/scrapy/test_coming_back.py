@@ -252,7 +252,7 @@ class Leaving(Follower):
         yield from super().parse(response)
 
     def leave(self) -> None:
-        if self.crawler.engine.scheduler.crawl.asleep < 3:
+        if self.crawler.engine.scheduler.crawl.sleepers.asleep < 3:
             call_later(0.02, self.leave)
         else:
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="all sleep"))
@@ -266,7 +266,7 @@ def test_what_sleeps_is_kept_for_the_next_run(site: MockSite, tmp_path: Path) ->
     first = crawl(Leaving, settings, seeds=[site.url("/")])
     assert first.reason == "all sleep"
     assert (first.stats["focus/asleep"], first.stats["focus/waiting"]) == (3, 0)
-    due = first.scheduler.crawl.next_due
+    due = first.scheduler.crawl.sleepers.next_due
     began = time.monotonic()
     settings["_FOCUS_CLOCK"] = str(FastClock(1.0, due - 2.0))  # nearly an hour later
     second = crawl(Leaving, settings, seeds=[site.url("/")], leaves=False)
@@ -392,7 +392,7 @@ def test_many_that_are_due_wake_in_turns_of_the_event_loop(site: MockSite, monke
     def wake(self: Crawl, most: int | None = None) -> bool:
         awake = whole(self, most)
         if most is not None and not awake:
-            left.append(self.asleep)
+            left.append(self.sleepers.asleep)
         return awake
 
     whole = Crawl.wake

@@ -204,7 +204,7 @@ def _crawl(
             order.append((pick.url, pick.method))
             out.append(pick)
             if len(order) == pickle_after:
-                crawl.policy = _copy(crawl.policy)
+                crawl.guard.take_up(_copy(crawl.policy))
                 crawl.policy.attach(crawl.frontier)
             continue
         if out:

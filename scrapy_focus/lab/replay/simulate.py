@@ -305,7 +305,8 @@ class _Run:
 
     def _seen(self) -> tuple[int, int]:
         """Outcomes and hosts so far."""
-        return self.crawl.counts["outcomes"], len(getattr(self.crawl.frontier, "hosts", ()))
+        names_hosts = self.crawl.names_hosts
+        return self.crawl.counts["outcomes"], 0 if names_hosts is None else len(names_hosts.hosts)
 
     def _start_ready(self) -> None:
         while (pick := self.desk.to_start()) is not None:
@@ -317,7 +318,7 @@ class _Run:
     def _next_chance(self) -> float | None:
         """When another link is due or has its turn, and can be fetched before anything that is on its way arrives."""
         crawl = self.crawl
-        due, turn = crawl.next_due, crawl.next_turn
+        due, turn = crawl.sleepers.next_due, crawl.next_turn
         if due is None and turn is None:
             return None
         if not self._waiting or crawl.finished() or not self.desk.has_room(self._seen):
