@@ -68,14 +68,14 @@ def test_numbers_are_those_of_simulate(sites: list[Path]) -> None:
     """Other processes give the metrics that a simulation gives here, and the table their mean and deviation."""
     seen: list[tuple[int, int]] = []
     found = compare(
-        ["RANDOM", "BFS"], sites, seeds=[3, 5, 8], jobs=2, progress=lambda run, done, all_: seen.append((done, all_))
+        ["RANDOM", "BFS"], sites, seeds=[3, 5], jobs=2, progress=lambda run, done, all_: seen.append((done, all_))
     )
     assert [(run.site, run.policy, run.seed) for run in found.runs] == [
-        (site, policy, seed) for site in ("one", "two") for policy in ("RANDOM", "BFS") for seed in (3, 5, 8)
+        (site, policy, seed) for site in ("one", "two") for policy in ("RANDOM", "BFS") for seed in (3, 5)
     ]
-    assert seen == [(done, 12) for done in range(1, 13)]
+    assert seen == [(done, 8) for done in range(1, 9)]
     values = []
-    for seed in (3, 5, 8):
+    for seed in (3, 5):
         harvest = simulate(Random(), FilesGoal(), sites[1], seed=seed)
         (run,) = (run for run in found.of("two", "RANDOM") if run.seed == seed)
         assert run.metrics == summary(harvest)
@@ -87,7 +87,7 @@ def test_numbers_are_those_of_simulate(sites: list[Path]) -> None:
     cell = found.table("requests_90")["two", "RANDOM"]
     assert cell.mean == pytest.approx(statistics.mean(values))
     assert cell.sd == pytest.approx(statistics.stdev(values))
-    assert (cell.n, cell.never, cell.failed) == (3, 0, 0)
+    assert (cell.n, cell.never, cell.failed) == (2, 0, 0)
     facts = found.sites["two"]
     assert facts is not None
     assert facts.exhaustive == harvest.exhaustive
