@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.config import Config, check_names
+from scrapy_focus.core.setting import is_off
 from scrapy_focus.downloadermiddlewares import (
     MeterMiddleware,
     MimeMiddleware,
@@ -19,6 +20,7 @@ from scrapy_focus.downloadermiddlewares import (
 from scrapy_focus.engine.browser.found import set_browser
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.extensions import FocusExtension
+from scrapy_focus.features import rows_of
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.scheduler import FocusScheduler
 from scrapy_focus.spidermiddlewares import (
@@ -60,7 +62,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         with in_one_line():
-            check_names(settings)
+            if is_off(settings.get(Config.features.name)):  # else the scheduler does, when they may be imported
+                check_names(settings, rows_of(settings))
             for row in _READ_BY_COMPONENTS:
                 row.of(settings)
         if settings.get(Config.cluster.name) and settings.get("JOBDIR"):  # workers of one machine may all begin at once

@@ -1,4 +1,4 @@
-"""Every setting of scrapy_focus, each declared once, and what they mean together."""
+"""The settings of scrapy_focus but those of features, each declared once, and what they mean together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.wanted import parse_types, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -218,8 +218,9 @@ _NAME = _text(lambda value: len(value) <= _LONGEST and printable(value) == value
 class Config:
     """The ``FOCUS_*`` settings of one crawl; ``docs/reference/settings.rst`` says what each is for.
 
-    Each row is a setting: ``Config.max_links`` is the setting itself, which says what it is in given settings
-    (``Config.max_links.of(settings)``), and ``config.max_links`` is its value in this crawl.
+    Those of features are declared and read in their folders. Here each row is a setting: ``Config.most_out`` is the
+    setting itself, which says what it is in given settings (``Config.most_out.of(settings)``), and ``config.most_out``
+    is its value in this crawl.
     """
 
     # What to look for, who decides, and when to stop: as it is given. What follows from it is below.
@@ -233,16 +234,15 @@ class Config:
 
     params = Setting("FOCUS_POLICY_PARAMS", mapping(), default={})
     keywords = Setting("FOCUS_KEYWORDS", texts("words and phrases", lambda _, given: tuple(given)), default=())
-    frontier = Setting("FOCUS_FRONTIER", _FRONTIER, default=None)
+    frontier = Setting("FOCUS_FRONTIER", _FRONTIER, default=None, in_cluster=False)
     features = Setting(
         "FOCUS_FEATURES", Kind(_features, "a list of features, or of their import paths", is_off), default=()
     )
     seed = Setting("FOCUS_SEED", whole(), default=None)
     learned_from = Setting("FOCUS_LEARNED_FROM", path(), default="")
     learned_to = Setting("FOCUS_LEARNED_TO", path(), default="")
-    request_priority = Setting("FOCUS_REQUEST_PRIORITY", flag(), default=False)
+    request_priority = Setting("FOCUS_REQUEST_PRIORITY", flag(), default=False, in_cluster=False)
     explain = Setting("FOCUS_EXPLAIN", flag(), default=False)
-    unchanged = Setting("FOCUS_UNCHANGED", flag(), default=False)
 
     budget_requests = Setting("FOCUS_BUDGET_REQUESTS", none_at_zero(whole()), default=None, unit="requests")
     budget_bytes = Setting("FOCUS_BUDGET_BYTES", none_at_zero(whole()), default=None, unit="bytes")
@@ -261,22 +261,14 @@ class Config:
     public_only = Setting("FOCUS_PUBLIC_ONLY", flag(), default=False)
     max_inflation = Setting("FOCUS_MAX_INFLATION", number(), default=0.0, unit="bytes of a body for each byte")
 
-    max_copies = Setting("FOCUS_MAX_COPIES", whole(), default=100, unit="URLs with the same HTML page")
-    max_folders = Setting("FOCUS_MAX_FOLDERS", whole(), default=32, unit="parts of the path of a URL")
-    max_links = Setting("FOCUS_MAX_LINKS", whole(), default=6000, unit="new links of one page")
-    max_repeats = Setting(
-        "FOCUS_MAX_REPEATS", whole(), default=5, unit="times that one part stands in the path of a URL"
-    )
-    ignore_parameters = Setting("FOCUS_IGNORE_PARAMETERS", flag(), default=False)
     poor_last: Setting[bool | None] = Setting("FOCUS_POOR_LAST", flag(), default=None)
 
     max_inflight = Setting("FOCUS_MAX_INFLIGHT", whole(), default=0, unit="picks without an outcome")
     max_inflight_per_slot = Setting("FOCUS_MAX_INFLIGHT_PER_SLOT", whole(), default=0, unit="requests")
-    most_out = Setting("FOCUS_MOST_OUT", whole(), default=None, unit="picks")
+    most_out = Setting("FOCUS_MOST_OUT", whole(), default=None, unit="picks", in_cluster=False)
     most_waiting = Setting("FOCUS_MOST_WAITING", none_at_zero(whole()), default=None, unit="links")
 
     checkpoint_every = Setting("FOCUS_CHECKPOINT_EVERY", whole(least=1), default=1000, unit="outcomes")
-    kill_safe_fetch = Setting("FOCUS_KILL_SAFE_FETCH", flag(), default=False)
     stored_classes = Setting("FOCUS_STORED_CLASSES", texts("import paths", _import_paths), default=())
 
     cluster = Setting("FOCUS_CLUSTER", _CLUSTER, default="")
@@ -298,17 +290,30 @@ class Config:
     stop: StopRule | None
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Self:
+    def from_settings(
+        cls, settings: BaseSettings, default_policy: type[Policy], rows: Sequence[Setting[Any]] = ()
+    ) -> Self:
         """Read all settings.
+
+        Parameters
+        ----------
+        settings
+            Of Scrapy.
+        default_policy
+            Of the scheduler.
+        rows
+            The settings of features, which are checked here and read by the features themselves.
 
         Raises
         ------
         ConfigError
             If a setting is unknown, has a value that cannot be used, or contradicts another one.
         """
-        check_names(settings)
+        check_names(settings, rows)
         config = cls()
         vars(config).update({field: row.of(settings) for field, row in ROWS.items()})
+        for row in rows:
+            row.of(settings)
         if settings.get(cls.keywords.name) is None:
             vars(config)["keywords"] = _words_of(config.topic)
         config.goal = config._find_goal()
@@ -318,7 +323,7 @@ class Config:
         config._check_priority()
         config._check_most_waiting(settings)
         config._check_frontier(settings)
-        config._check_cluster(settings)
+        config._check_cluster(settings, rows)
         return config
 
     def make_policy(self) -> Policy:
@@ -522,7 +527,7 @@ class Config:
                 "frontier of its own; remove one of them"
             )
 
-    def _check_cluster(self, settings: BaseSettings) -> None:
+    def _check_cluster(self, settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
         if not self.cluster:
             return
         said = f"FOCUS_CLUSTER is {brief(self.cluster)}"
@@ -536,8 +541,8 @@ class Config:
                 f"{said}, with which a topic that learns from the pages does not work yet: each machine would learn "
                 "for itself; train a model with scrapy focus-train, and set FOCUS_TOPIC to its file"
             )
-        for row in (Config.frontier, Config.kill_safe_fetch, Config.most_out, Config.request_priority):
-            value = settings.get(row.name)
+        for row in (*ROWS.values(), *rows):
+            value = None if row.in_cluster else settings.get(row.name)
             if not is_off(value) and value not in ("0", "False", "false"):
                 raise ConfigError(f"{said}, with which {row.name} does not work yet; remove one of them")
 
@@ -547,22 +552,26 @@ _CONCURRENT = Setting("CONCURRENT_REQUESTS", whole(), default=0)  # of Scrapy
 #: Each field of Config that is a setting.
 ROWS: dict[str, Setting[Any]] = {field: row for field, row in vars(Config).items() if isinstance(row, Setting)}
 
-#: The names of all settings.
+#: The names of the settings of no feature.
 SETTINGS = tuple(sorted(row.name for row in ROWS.values()))
 
 #: Settings of earlier versions, and what to set in their place.
 _GONE = {"FOCUS_PLATEAU": 'FOCUS_STOP = "scrapy_focus.Plateau"'}
 
 
-def check_names(settings: BaseSettings) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a ``FOCUS_*`` setting that does not exist."""
+def check_names(settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a ``FOCUS_*`` setting that does not exist.
+
+    ``rows``: the settings of features.
+    """
+    known = sorted({*SETTINGS, *(row.name for row in rows)})
     for name in settings:
-        if isinstance(name, str) and name.startswith("FOCUS_") and name not in SETTINGS:
-            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
+        if isinstance(name, str) and name.startswith("FOCUS_") and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]}? " if near else ""
             if name in _GONE:
                 meant = f"use {_GONE[name]}. "
-            raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(SETTINGS)}")
+            raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(known)}")
 
 
 def policy_for_topics() -> type[Policy]:

@@ -202,13 +202,14 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         If it cannot be used, or has no crawl where there was one.
     """
     from scrapy_focus.cluster.leader import Leader, ToldGoal
+    from scrapy_focus.features import rows_of
     from scrapy_focus.jobs.job import Job
 
     for path in plan["paths"]:
         if path not in sys.path:
             sys.path.append(path)
     settings = Settings(pickle.loads(plan["settings"]))  # noqa: S301 (of whoever may run code here anyway)
-    config = Config.from_settings(settings, load_object(plan["default_policy"]))
+    config = Config.from_settings(settings, load_object(plan["default_policy"]), rows_of(settings))
     folder = Path(settings["JOBDIR"], "focus")
     job = Job(
         folder,

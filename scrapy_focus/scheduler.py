@@ -36,7 +36,7 @@ from scrapy_focus.engine.intake import Intake
 from scrapy_focus.engine.outcomes import Outcomes
 from scrapy_focus.engine.requests import project_of
 from scrapy_focus.engine.stats import persistence, summary
-from scrapy_focus.features import add_features
+from scrapy_focus.features import add_features, rows_of
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.making import clock_of, make_crawl, make_worker
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -144,7 +144,8 @@ class FocusScheduler(BaseScheduler):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         try:
-            return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
+            settings = crawler.settings
+            return cls(crawler, Config.from_settings(settings, cls.default_policy, rows_of(settings)))
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):

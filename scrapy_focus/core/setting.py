@@ -1,8 +1,8 @@
 """One row for each setting: its name, how it is read, its default, its unit.
 
 A row is the only place that says any of these. Whoever needs a setting asks its row, so that two readers cannot
-disagree; the errors follow from it, and a test compares the reference with it. A row may stand beside the code that it
-is for. Most are fields of :class:`~scrapy_focus.config.Config`, which collects the others::
+disagree; the errors follow from it, and a test compares the reference with it. A feature declares its own rows beside
+its code; the others are fields of :class:`~scrapy_focus.config.Config`::
 
     MAX_LINKS = Setting("FOCUS_MAX_LINKS", whole(), default=6000, unit="new links of one page")
     MAX_LINKS.of(crawler.settings)
@@ -89,12 +89,15 @@ class Setting(Generic[T_co]):
         What it is where nobody sets it, as `kind` would return it.
     unit
         What a number counts, ``""`` for nothing. Errors name it.
+    in_cluster
+        Whether it works together with ``FOCUS_CLUSTER``.
     """
 
     name: str
     kind: Kind[T_co]
     default: T_co
     unit: str = ""
+    in_cluster: bool = True
 
     def of(self, settings: Values) -> T_co:
         """Return what the setting is.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_focus.core.abilities import PolicyTable
+    from scrapy_focus.core.setting import Setting
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
 
@@ -55,6 +56,7 @@ class Feature:
     name: ClassVar[str] = "feature"  # under which its errors are counted
     order: ClassVar[int] = 500  # features with a lower order are called first
     abilities: ClassVar[frozenset[str]] = frozenset()  # by which middlewares find it without importing its class
+    own_settings: ClassVar[Sequence[Setting[Any]]] = ()  # FOCUS_* settings that it reads, of features of a project
 
     def refuse(self, request: Request, page: Entry | None) -> bool:
         """Whether a request goes no further, before the dupefilter sees it. ``page``: where it was found, if on a page.

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -24,47 +23,44 @@ from scrapy_focus.config import ROWS, SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
-from scrapy_focus.features.traps.patterns import Limits
+from scrapy_focus.features import rows_of
 from scrapy_focus.finders.files.pipelines import FIELDS
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.web.told import Reason
+from tests.docs.reference import (
+    DOCS,
+    PACKAGE,
+    ROOT,
+    documented_settings,
+    documented_stats,
+    labels,
+    read,
+    stats_in,
+)
+from tests.features.documented import documented_features
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy_focus.core.setting import Setting
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PACKAGE = ROOT / "scrapy_focus"
 FOLDERS = ("*.py", "engine/**/*.py", "features/*/*.py", "finders/news/watch_notes.py", "core/*.py")
 SOURCES = [path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))]
 SOURCES += [PACKAGE / "cluster" / name for name in ("worker.py", "conversation.py", "leader.py")]
-
-
-def read(page: str) -> str:
-    return (DOCS / page).read_text()
+#: The settings that exist, and those whose documents the tests of a feature see to, whether it exists or not.
+EXIST = sorted(row.name for row in (*ROWS.values(), *rows_of({})))
+KNOWN = {*EXIST, *(name for feature in documented_features() for name in feature.settings)}
 
 
 # Settings
 
 
-def documented_settings() -> dict[str, dict[str, str]]:
-    """Return the fields (Type, Default, ...) of each setting on its page."""
-    parts = re.split(r"^(FOCUS_\w+)\n-+\n", read("reference/settings.rst"), flags=re.MULTILINE)
-    return {
-        name: dict(re.findall(r"^:([A-Z][a-z ]+): +(.*)$", text, re.MULTILINE))
-        for name, text in zip(parts[1::2], parts[2::2], strict=True)
-    }
-
-
 def test_settings_page_is_complete() -> None:
     """Exactly the settings that exist are documented, each once and in full."""
     titles = re.findall(r"^(FOCUS_\w+)\n-+$", read("reference/settings.rst"), re.MULTILINE)
-    assert sorted(titles) == sorted(SETTINGS)
+    assert sorted(titles) == sorted(KNOWN)
     for name, fields in documented_settings().items():
         assert fields.keys() == {"Type", "Default", "Unit", "Change it"}, name
 
@@ -72,8 +68,9 @@ def test_settings_page_is_complete() -> None:
 def test_pages_name_settings_that_exist() -> None:
     """No page speaks of a setting that there is not."""
     for page in [*DOCS.rglob("*.rst"), *ROOT.glob("*.rst")]:
-        named = set(re.findall(r"\bFOCUS_(?!TEST_)[A-Z_]+[A-Z]\b", page.read_text()))
-        assert named <= {*SETTINGS}, page
+        text = page.read_text()
+        declared = set(re.findall(r'Setting\("(\w+)"', text))  # in an example
+        assert set(re.findall(r"\bFOCUS_(?!TEST_)[A-Z_]+[A-Z]\b", text)) <= KNOWN | declared, page
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -107,7 +104,14 @@ def test_documented_policy_is_that_of_the_scheduler() -> None:
     assert scrapy_focus.FocusScheduler.default_policy is load_object(_policy_default())
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", rows_of({}), ids=lambda row: row.name)
+def test_documented_default_of_a_feature_is_its_default(row: Setting[Any]) -> None:
+    """As for the settings of no feature."""
+    default = ast.literal_eval(documented_settings()[row.name]["Default"].strip("`"))
+    assert row.of({row.name: default}) == row.of({}) == default
+
+
+@pytest.mark.parametrize("row", [*ROWS.values(), *rows_of({})], ids=lambda row: row.name)
 def test_the_page_says_what_the_row_says(row: Setting[Any]) -> None:
     """The default of each setting, and the unit of its numbers, are those of its row."""
     fields = documented_settings()[row.name]
@@ -128,7 +132,7 @@ def test_settings_are_read_by_their_rows() -> None:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
                 continue
             name = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
-            if isinstance(name, str) and name in SETTINGS and node.func.attr.startswith("get"):
+            if isinstance(name, str) and name in KNOWN and node.func.attr.startswith("get"):
                 is_bare = node.func.attr == "get" and len(node.args) == 1
                 assert is_bare or node.func.attr == "getpriority", f"{path}:{node.lineno}"
 
@@ -136,91 +140,25 @@ def test_settings_are_read_by_their_rows() -> None:
 # Stats
 
 
-def documented_stats() -> list[str]:
-    return re.findall(r"^``(focus/[\w/]+)``$", read("reference/stats.rst"), re.MULTILINE)
-
-
 def raised_stats() -> set[str]:
-    """Return every stat that the source raises: what is counted, and what is written under ``focus/``."""
-    names: set[str] = set()
-    prefixes: set[str] = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and re.fullmatch(r"focus/[\w/]+\w", str(node.value)):
-                names.add(str(node.value))
-            elif (counted := counted_in(node)) is not None:
-                if isinstance(counted, ast.Constant):
-                    of_all = "cluster/" if path.name == "leader.py" else ""
-                    names.add(f"focus/{of_all}{counted.value}")
-                elif isinstance(counted, ast.JoinedStr):
-                    prefixes.add(str(counted.values[0].value))  # type: ignore[attr-defined]
-                else:  # Host.count counts what it is asked to, by those who are looked at here
-                    assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
-            elif isinstance(node, ast.Call) and _is_guarded(node) and isinstance(node.args[0], ast.Constant):
-                names.add(f"focus/error/{node.args[0].value}")
-            elif (
-                isinstance(node, ast.AnnAssign)
-                and "features" in path.parts
-                and _name(node.target) == "name"
-                and node.value
-            ):
-                names.add(f"focus/error/{ast.literal_eval(node.value)}")  # of a feature
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("features.on"):
-                said = [word.value for word in node.keywords if word.arg == "name"]
-                names.add(f"focus/error/{ast.literal_eval(said[0]) if said else 'note'}")
-    families = {
-        "error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/",
-    }  # fmt: skip
-    assert prefixes == families, "another family of stats: teach this test what may be in it"
+    """Return every stat that the source raises, but for those of features with tests of their own."""
+    apart = [PACKAGE / "features" / feature.name for feature in documented_features()]
+    names, families = stats_in(path for path in SOURCES if path.parent not in apart)
+    known = {"error/", "failure/", "outcome/", "trap/", "browser/refused/"}
+    assert families == known, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
-    traps = {f"focus/trap/{trap}" for trap in Limits._fields}
     failures = {f"focus/failure/{kind}" for kind in FAILURES}
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, is_shared=True)
     names |= {f"focus/cluster/{name}" for name in Leader(crawl).news().counts}
-    heard = {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")}
-    return names | heard | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
-
-
-def _is_guarded(node: ast.Call) -> bool:
-    """Whether a call counts what it raises under ``error/``, by its first argument."""
-    return _name(node.func) == "guard" or ast.unparse(node.func) in ("self._guard.ask", "self.guard.ask")
-
-
-def counted_in(node: ast.AST) -> ast.expr | None:
-    """Return the name that is counted here: ``self.counts[name]`` or ``self._counts[name]``, or ``self.count(name)`` of the scheduler."""
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("self.counts", "self._counts"):
-        return node.slice
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in (
-        "self.count", "host.count", "self.host.count", "visit.guard.note", "self.guard.note",
-    ):  # fmt: skip
-        return node.args[0]
-    return None
-
-
-def labels() -> Iterator[str]:
-    """Yield what ``Entry.label`` can return."""
-    tree = ast.parse((PACKAGE / "engine/inflight.py").read_text())
-    label = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "label")
-    for node in ast.walk(label):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield from (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Assign) and _name(node.targets[0]) == "verdict":
-                yield from (
-                    each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant) and each.value
-                )
-
-
-def _name(node: ast.expr) -> str:
-    return getattr(node, "attr", None) or getattr(node, "id", "")
+    return names | refusals | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
 def test_stats_page_is_complete() -> None:
     """Exactly the stats that the source raises are documented, each once."""
     found = documented_stats()
     assert len(found) == len(set(found))
-    assert set(found) == raised_stats()
+    of_features = {name for feature in documented_features() for name in feature.stats}
+    assert set(found) == raised_stats() | of_features
 
 
 def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from scrapy.exceptions import CloseSpider
 import scrapy_focus
 from scrapy_focus import ConfigError, Feature, Shown
 from scrapy_focus.core.placer import PART
+from scrapy_focus.core.setting import Setting, whole
 from scrapy_focus.engine.progress import progress
 from tests.made import HANG
 
@@ -223,6 +224,57 @@ def test_a_function_may_say_that_a_crawl_does_without(site: MockSite) -> None:
 def test_what_is_no_feature_is_refused(site: MockSite, value: list[Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         crawl(Follower, {"FOCUS_FEATURES": value}, seeds=[site.url("/ok")])
+
+
+PAGES = Setting("FOCUS_SEEN_PAGES", whole(least=1), default=5, unit="pages")
+
+
+class Sees(Feature):
+    """Declares a setting."""
+
+    own_settings = (PAGES,)
+
+    def __init__(self, host: Host) -> None:
+        host.count("seen", PAGES.of(host.crawler.settings))
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+@pytest.mark.parametrize(("given", "seen"), [({}, 5), ({"FOCUS_SEEN_PAGES": "7"}, 7)])
+def test_a_feature_may_have_settings(site: MockSite, given: dict[str, str], seen: int, addon: bool) -> None:
+    result = crawl(Follower, {"FOCUS_FEATURES": [Sees], **given}, addon=addon, seeds=[site.url("/ok")])
+    assert result.stats["focus/seen"] == seen
+
+
+class Told(Sees):
+    """Declares the name of a setting alone."""
+
+    own_settings = ["FOCUS_SEEN_PAGES"]  # type: ignore[assignment]
+
+
+class Seeds(Sees):
+    """Declares what is there already."""
+
+    own_settings = (Setting("FOCUS_SEED", whole(), default=5),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGES": 0}, r"FOCUS_SEEN_PAGES is 0; it takes .*from 1 \(pages\)"),
+        ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGE": 7}, r"FOCUS_SEEN_PAGE; did you mean FOCUS_SEEN_PAGES\?"),
+        ({"FOCUS_SEEN_PAGES": 7}, "there is no setting FOCUS_SEEN_PAGES"),
+        ({"FOCUS_FEATURES": [Sees, Sees]}, "whose setting 'FOCUS_SEEN_PAGES' exists already"),
+        (
+            {"FOCUS_FEATURES": [Told]},
+            r"Told.*whose own_settings are \['FOCUS_SEEN_PAGES'\]; it takes a list of Setting",
+        ),
+        ({"FOCUS_FEATURES": [Seeds]}, "Seeds.*whose setting 'FOCUS_SEED' exists already"),
+    ],
+)
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_settings_of_features_are_checked(site: MockSite, settings: dict[str, Any], said: str, addon: bool) -> None:
+    with pytest.raises(ConfigError, match=said):
+        crawl(Follower, settings, addon=addon, seeds=[site.url("/ok")])
 
 
 class Misspelled(Feature):

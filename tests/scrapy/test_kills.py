@@ -19,6 +19,7 @@ from scrapy.settings import Settings
 
 from scrapy_focus import Crawl
 from scrapy_focus.config import Config
+from scrapy_focus.features import rows_of
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.policies.focused import Focused
@@ -278,7 +279,7 @@ class Done:
 
 def opened(folder: Path, settings: dict[str, Any]) -> Crawl:
     """Open the crawl in a folder, without Scrapy."""
-    config = Config.from_settings(Settings(settings), TagPath)
+    config = Config.from_settings(Settings(settings), TagPath, rows_of({}))
     return Crawl(
         config.make_policy(), goal=config.goal, mission=config.mission(), budget=config.make_budget(), job=Job(folder),
         strict=True,
@@ -332,15 +333,10 @@ def summary(all_done: list[Done]) -> str:
     [
         (HASHED, ["after_requests", "in_a_checkpoint"]),
         pytest.param(PAGES, ["sometime", "at_a_new_journal"], marks=pytest.mark.slow),
-        pytest.param(
-            {**HASHED, "FOCUS_KILL_SAFE_FETCH": True},
-            ["after_requests", "at_its_start", "after_requests"],
-            marks=pytest.mark.slow,
-        ),
         pytest.param(TREE, ["in_a_checkpoint", "after_requests"], marks=pytest.mark.slow),
         pytest.param(BREADTH_FIRST, ["at_its_start", "near_its_end"], marks=pytest.mark.slow),
     ],
-    ids=["bandit", "tagpath", "kill_safe_fetch", "tree", "breadth_first"],
+    ids=["bandit", "tagpath", "tree", "breadth_first"],
 )
 def test_a_killed_crawl_does_what_another_does(
     nursery: Nursery, tmp_path: Path, settings: dict[str, Any], plan: list[str], english: Reference
@@ -382,12 +378,10 @@ def test_the_command_line(tmp_path: Path, english: Reference) -> None:
         (DEPTH_FIRST, 90),
         (RANDOM, 100),
         (TREE, 110),
-        ({**HEADS, "FOCUS_KILL_SAFE_FETCH": True, "FOCUS_BUDGET_REQUESTS": 600}, 120),
-        ({**RANDOM, "FOCUS_KILL_SAFE_FETCH": True}, 130),
     ],
     ids=[
         "bandit", "bandit_budget", "tagpath", "tagpath_heads", "tagpath_heads_budget", "focused", "offline", "breadth_first",
-        "depth_first", "random", "tree", "tagpath_heads_kill_safe", "random_kill_safe",
+        "depth_first", "random", "tree",
     ],
 )  # fmt: skip
 def test_a_hundred_kills(
@@ -395,10 +389,18 @@ def test_a_hundred_kills(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Twelve at least in each of these crawls, at random."""
+    killed_again_and_again(nursery, tmp_path, settings, seed, whole, capsys)
+
+
+def killed_again_and_again(
+    nursery: Nursery, folder: Path, settings: dict[str, Any], seed: int, whole: Reference,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Kill crawls at random, at least twelve times in all."""
     all_done: list[Done] = []
     while sum(len(done.hunt.kills) for done in all_done) < 12:
         seed += 1
         plan = random.Random(seed).choices(KINDS, k=12)
-        all_done.append(hunted(nursery, tmp_path / str(seed), settings, plan, seed, whole))
+        all_done.append(hunted(nursery, folder / str(seed), settings, plan, seed, whole))
     with capsys.disabled():
         print(f"\n{summary(all_done)}")

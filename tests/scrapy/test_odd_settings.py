@@ -20,6 +20,7 @@ from scrapy_focus import ConfigError, memory_frontier
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.features import rows_of
 from scrapy_focus.lab.compare.specs import PolicySpec, known_policies
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
@@ -77,6 +78,8 @@ VALUES: list[Any] = [
 POLICIES = [name for name, preset in known_policies().items() if not PolicySpec.parse(name).is_informed()]
 
 DEFAULT = next(name for name in POLICIES if PolicySpec.parse(name).load() is BranchingBandit)
+ROWS = rows_of({})  # of features
+NAMES = [*SETTINGS, *(row.name for row in ROWS)]
 PARAMS = ["FOCUS_POLICY_PARAMS"]  # all that a policy has to do with
 
 
@@ -91,7 +94,7 @@ def check_message(error: ConfigError, *named: str) -> None:
 
 def read(settings: Settings, policy: type[Policy], folder: Path) -> None:
     """Do all that is done with settings before a crawl starts."""
-    config = Config.from_settings(settings, policy)
+    config = Config.from_settings(settings, policy, ROWS)
     config.make_policy()
     config.make_budget()
     config.mission()
@@ -102,7 +105,7 @@ def read(settings: Settings, policy: type[Policy], folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "policy"), [(name, policy) for policy in POLICIES for name in (SETTINGS if policy == DEFAULT else PARAMS)]
+    ("name", "policy"), [(name, policy) for policy in POLICIES for name in (NAMES if policy == DEFAULT else PARAMS)]
 )
 def test_any_value_of_a_setting(name: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read, or an error of at most 500 characters names the setting, and repeats no long value."""

@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 from scrapy_focus import ConfigError
 from scrapy_focus.config import ROWS, SETTINGS, Config
 from scrapy_focus.core.setting import Setting, whole
+from scrapy_focus.features import existing, rows_of
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -35,21 +36,15 @@ VALUES: dict[str, Any] = {  # none of them is a default
     "FOCUS_FEATURES": ["scrapy_focus.Feature"],
     "FOCUS_FRONTIER": "scrapy_focus.memory_frontier",
     "FOCUS_GOAL": "scrapy_focus.FilesGoal",
-    "FOCUS_IGNORE_PARAMETERS": "True",
     "FOCUS_ITEM_ID": "seven",
     "FOCUS_KEYWORDS": "seven",
-    "FOCUS_KILL_SAFE_FETCH": "True",
     "FOCUS_LEARNED_FROM": "seven",
     "FOCUS_LEARNED_TO": "seven",
     "FOCUS_LOG": "seven",
     "FOCUS_LONGEST_WAIT": "7",
-    "FOCUS_MAX_COPIES": "7",
-    "FOCUS_MAX_FOLDERS": "7",
     "FOCUS_MAX_INFLATION": "7",
     "FOCUS_MAX_INFLIGHT": "7",
     "FOCUS_MAX_INFLIGHT_PER_SLOT": "7",
-    "FOCUS_MAX_LINKS": "7",
-    "FOCUS_MAX_REPEATS": "7",
     "FOCUS_MOST_OUT": "7",
     "FOCUS_MOST_WAITING": "777",
     "FOCUS_OBEY": "nofollow",
@@ -67,7 +62,6 @@ VALUES: dict[str, Any] = {  # none of them is a default
     "FOCUS_STRUCTURED": "Recipe",
     "FOCUS_TARGETS": "csv",
     "FOCUS_TOPIC": '{"keywords": ["seven"]}',
-    "FOCUS_UNCHANGED": "True",
 }
 
 
@@ -90,6 +84,38 @@ def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
     config = read({name: VALUES[name], **also})
     changed = {row.name for field, row in ROWS.items() if getattr(config, field) != row.default}
     assert changed - ({"FOCUS_KEYWORDS"} if name == "FOCUS_TOPIC" else set()) == {name}
+
+
+@pytest.mark.parametrize("row", rows_of({}), ids=lambda row: row.name)
+def test_each_setting_of_a_feature_is_read_by_its_row(row: Setting[Any]) -> None:
+    """A value that cannot be used is an error before anything is crawled."""
+    assert row.of(Settings()) == row.default
+    assert row.of(Settings({row.name: "7" if row.unit else "True"})) == (7 if row.unit else True) != row.default
+    with pytest.raises(ConfigError, match=f"^{row.name} is 'x'; it takes "):
+        Config.from_settings(Settings({row.name: "x"}), BranchingBandit, rows_of({}))
+    assert existing({row.name: 7, "FOCUS_GONE": 8}) == {row.name: 7}
+
+
+def test_the_setting_of_a_deleted_feature_is_unknown() -> None:
+    """The error names one that is like it."""
+    with pytest.raises(ConfigError, match=r"^there is no setting FOCUS_MOST_SEEN; did you mean FOCUS_MOST_OUT\?"):
+        read({"FOCUS_MOST_SEEN": 1})
+    seen = Setting("FOCUS_MOST_SEEN", whole(), default=0)
+    Config.from_settings(Settings({"FOCUS_MOST_SEEN": 1}), BranchingBandit, [seen])
+    with pytest.raises(ConfigError, match=r"^there is no setting FOCUS_MOST_SEE; did you mean FOCUS_MOST_SEEN\?"):
+        Config.from_settings(Settings({"FOCUS_MOST_SEE": 1}), BranchingBandit, [seen])
+
+
+@pytest.mark.parametrize(("value", "fails"), [("1", True), ("0", False), (False, False)])
+def test_what_works_on_one_machine_only_is_refused_in_a_cluster(value: Any, fails: bool, tmp_path: Path) -> None:
+    """As each row says of itself."""
+    rows = [Setting("FOCUS_MOST_SEEN", whole(), default=0, in_cluster=False)]
+    settings = Settings({"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path), "FOCUS_MOST_SEEN": value})
+    if not fails:
+        Config.from_settings(settings, BranchingBandit, rows)
+        return
+    with pytest.raises(ConfigError, match=r"with which FOCUS_MOST_SEEN does not work yet; remove one of them$"):
+        Config.from_settings(settings, BranchingBandit, rows)
 
 
 def test_a_default_is_changed_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from scrapy_focus.core.setting import Setting, flag
+
 if TYPE_CHECKING:
     from scrapy_focus.engine.feature import Feature
     from scrapy_focus.engine.host import Host
+
+KILL_SAFE_FETCH = Setting("FOCUS_KILL_SAFE_FETCH", flag(), default=False, in_cluster=False)
+SETTINGS = (KILL_SAFE_FETCH,)
 
 
 def make(host: Host) -> Feature | None:
@@ -17,7 +22,7 @@ def make(host: Host) -> Feature | None:
     from scrapy_focus.features.answers.feature import ANSWERS, KeepAnswers
 
     path = host.job.folder / ANSWERS
-    if host.config.kill_safe_fetch:
+    if KILL_SAFE_FETCH.of(host.crawler.settings):
         return KeepAnswers(host, path)
     with suppress(OSError):
         path.unlink()  # or a later run would take them for new

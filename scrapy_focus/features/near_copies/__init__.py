@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_focus.core.setting import Setting, flag
+
 if TYPE_CHECKING:
     from scrapy_focus.engine.feature import Feature
     from scrapy_focus.engine.host import Host
 
+IGNORE_PARAMETERS = Setting("FOCUS_IGNORE_PARAMETERS", flag(), default=False)
+SETTINGS = (IGNORE_PARAMETERS,)
+
 
 def make(host: Host) -> Feature | None:
     """Return the feature where ``FOCUS_IGNORE_PARAMETERS`` asks for it."""
-    if not host.config.ignore_parameters:
+    if not IGNORE_PARAMETERS.of(host.crawler.settings):
         return None
     from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
 

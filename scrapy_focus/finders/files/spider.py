@@ -17,6 +17,7 @@ from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of, why_of
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features import existing
 from scrapy_focus.features.revisits.feature import NOT_MODIFIED
 from scrapy_focus.finders.files.arguments import FilesArguments
 from scrapy_focus.finders.files.file_names import safe_name
@@ -96,7 +97,7 @@ class DatasetsSpider(SiteSpider):
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.finders.files.pipelines.StoreFiles": 300},
         "FOCUS_EXPLAIN": True,
-        "FOCUS_IGNORE_PARAMETERS": True,
+        **existing({"FOCUS_IGNORE_PARAMETERS": True}),
         "LOG_LEVEL": "INFO",
     }
 

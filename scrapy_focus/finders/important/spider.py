@@ -16,6 +16,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features import existing
 from scrapy_focus.finders.important.arguments import ImportantArguments
 from scrapy_focus.finders.important.link_notes import LinkNotes
 from scrapy_focus.finders.important.output import ImportantOutput
@@ -81,8 +82,7 @@ class ImportantSpider(SiteSpider):
     custom_settings = {
         "SCHEDULER": "scrapy_focus.ImportanceScheduler",
         "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
-        "FOCUS_IGNORE_PARAMETERS": True,
-        "FOCUS_MAX_LINKS": 0,
+        **existing({"FOCUS_IGNORE_PARAMETERS": True, "FOCUS_MAX_LINKS": 0}),
         "DOWNLOAD_MAXSIZE": 10_000_000,
         "LOG_LEVEL": "INFO",
     }

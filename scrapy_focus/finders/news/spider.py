@@ -13,6 +13,7 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.features import existing
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.times import time_text
@@ -71,7 +72,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
     custom_settings = {
         "SCHEDULER": "scrapy_focus.FreshScheduler",
         "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
-        "FOCUS_IGNORE_PARAMETERS": True,
+        **existing({"FOCUS_IGNORE_PARAMETERS": True}),
         "LOG_LEVEL": "INFO",
     }
 

@@ -12,6 +12,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.known import known_on
 from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.features import existing
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES
 
@@ -39,7 +40,7 @@ MANY_HOSTS = {
     "METAREFRESH_ENABLED": False,
     "REDIRECT_MAX_TIMES": 5,
     "RETRY_TIMES": 1,
-    "FOCUS_IGNORE_PARAMETERS": True,
+    **existing({"FOCUS_IGNORE_PARAMETERS": True}),
     "LOG_LEVEL": "INFO",
 }
 

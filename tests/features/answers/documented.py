@@ -1,0 +1,9 @@
+"""What the reference says of kept answers."""
+
+SETTINGS: tuple[str, ...] = ("FOCUS_KILL_SAFE_FETCH",)
+STATS = {
+    "focus/answer/recalled",
+    "focus/error/answers",
+    "focus/error/keep",
+    "focus/error/recall",
+}

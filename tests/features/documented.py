@@ -1,0 +1,26 @@
+"""What the reference says of each feature.
+
+Each folder here has ``documented.py``, with the names of its feature's settings and stats. They are given twice, so that
+other tests know them where a feature was deleted; with this folder, what the reference says of it must go as well.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Documented(NamedTuple):
+    """What the reference says of a feature."""
+
+    name: str
+    settings: tuple[str, ...]
+    stats: frozenset[str]
+
+
+def documented_features() -> list[Documented]:
+    """Return what the reference says of the features that have tests here."""
+    names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/documented.py"))
+    modules = [(name, import_module(f"tests.features.{name}.documented")) for name in names]
+    return [Documented(name, module.SETTINGS, frozenset(module.STATS)) for name, module in modules]

@@ -1,0 +1,12 @@
+"""What the reference says of near copies."""
+
+SETTINGS: tuple[str, ...] = ("FOCUS_IGNORE_PARAMETERS",)
+STATS = {
+    "focus/error/near",
+    "focus/near/checked",
+    "focus/near/dropped",
+    "focus/near/learned",
+    "focus/near/returned",
+    "focus/near/unlearned",
+    "focus/outcome/near_copy",
+}
