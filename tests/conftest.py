@@ -23,7 +23,7 @@ FIRST = (
     "scrapy/test_limits.py", "scrapy/test_endings.py", "scrapy/test_topic_spider.py", "compare/test_compare.py",
     "scrapy/test_report_page.py", "scrapy/test_storage.py", "scrapy/test_record_command.py", "scrapy/test_crawl_again.py",
     "cluster/test_worker_ends.py", "cluster/test_worker_rules.py", "scrapy/test_request_priority.py", "docs/test_build.py",
-    "scrapy/test_reactor.py", "scrapy/test_soak.py", "scrapy/test_compare_command.py", "scrapy/test_kill_safe_fetch.py",
+    "scrapy/test_reactor.py", "scrapy/test_soak.py", "scrapy/test_compare_command.py", "features/answers/test_kill_safe_fetch.py",
     "policies/test_rendering_choices.py", "policies/test_processes.py", "policies/test_contract.py", "docs/test_snippets.py",
 )  # fmt: skip
 
@@ -70,7 +70,7 @@ def _place(path: str) -> int:
     return next((place for place, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
 
-#: What a file says some of whose tests are slow; ``scrapy/conftest.py`` has the rule for ``addon``.
+#: What a file says some of whose tests are slow; ``scrapy/livecrawls.py`` has the rule for ``addon``.
 SLOW = ("mark.slow", "mark.few", '"addon", [False, True]')
 ALONE = ("mark.alone",)
 #: What a file says that has tests for these expressions; no other is imported, as most of the time would go there.

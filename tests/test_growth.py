@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from scrapy_focus import Crawl, Link, memory_frontier
-from scrapy_focus.features.near_copies.learner import page_print
-from scrapy_focus.features.traps.patterns import Limits, trap_of
 from scrapy_focus.lab.recordings.html import decode, decompress, read_page, redirect_of
 from scrapy_focus.learn.text import GramProjector, char_pairs
 from scrapy_focus.policies.branching.features import LinkHasher, path_of, shape_of
@@ -111,7 +109,7 @@ def place(root: Any) -> None:
     ])  # fmt: skip
 
 
-TREES = [is_shell, all_links, all_places, all_link_texts, page_text, page_print, place]
+TREES = [is_shell, all_links, all_places, all_link_texts, page_text, place]
 PAGES = {
     "flat": '<li class="row"><a href="/x{i}">Text of {i}</a></li>',
     "one parent": '<a href="/x{i}">Text of {i}</a> and ',
@@ -162,14 +160,14 @@ def test_reading_a_parsed_page_is_linear(piece: str, work: Callable[[Any], objec
     check(lambda n: parsed(repeated(piece)(n)), work)
 
 
-@settings(max_examples=n_examples(20), deadline=None)
-@given(
-    st.lists(
-        st.sampled_from([*PAGES.values(), "</div>", "</a>", "<div>", "<p>", "<a>", " ", "<b class=x>"]), max_size=4
-    ),
-    st.sampled_from(["", "</div>", 200 * "y "]),
-    st.sampled_from(TREES),
+MIXTURES = st.lists(
+    st.sampled_from([*PAGES.values(), "</div>", "</a>", "<div>", "<p>", "<a>", " ", "<b class=x>"]), max_size=4
 )
+ENDS = st.sampled_from(["", "</div>", 200 * "y "])
+
+
+@settings(max_examples=n_examples(20), deadline=None)
+@given(MIXTURES, ENDS, st.sampled_from(TREES))
 @example(['<div class="row"><a href="/x{i}">'], 200 * "y ", all_places)
 def test_reading_any_mixture_is_linear(pieces: list[str], end: str, work: Callable[[Any], object]) -> None:
     """Pieces one after the other, again and again, with any end."""
@@ -201,14 +199,16 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "domain_of": domain_of,
     "extension": lambda text: extension(f"http://h/{text}"),
     "effective_mime": lambda text: effective_mime("application/octet-stream", f"http://h/{text}"),
-    "trap_of": lambda text: trap_of(f"http://h/{text}", Limits(folders=0)),
     "headers": headers_of,
 }  # fmt: skip
 
 
+PIECES = st.text(st.sampled_from("aA0é漢 ./#-_?&=%+;,:@\n\u0301"), min_size=1, max_size=6)
+
+
 @pytest.mark.parametrize("work", TEXTS.values(), ids=TEXTS)
 @settings(max_examples=n_examples(30), deadline=None)
-@given(st.text(st.sampled_from("aA0é漢 ./#-_?&=%+;,:@\n\u0301"), min_size=1, max_size=6), st.text(max_size=3))
+@given(PIECES, st.text(max_size=3))
 def test_reading_a_text_is_linear(work: Callable[[str], object], piece: str, end: str) -> None:
     """URLs, paths, anchors, headers: any piece, again and again."""
     check(lambda n: "h" + 10 * n * piece + end, work)

@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_focus import NOT_NOW, FilesGoal, Plateau, State
+from scrapy_focus import NOT_NOW, FilesGoal, Plateau
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.cluster.local import NearEngine
@@ -23,7 +23,7 @@ from tests.cluster.workers import fetched, share
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from scrapy.http import Response
@@ -320,67 +320,6 @@ def test_decisions_are_logged_and_explained(sites: list[MockSite], tmp_path: Pat
     assert events["pick"] - events["release"] == events["outcome"] == 21
     assert len(whys) == 21
     assert all(whys)
-
-
-def test_copies_are_not_followed(tmp_path: Path) -> None:
-    """What a worker learns of parameters that do not matter holds for its hosts."""
-    from copysite import CopySite
-
-    with CopySite(shelves=12, items=2, tracking="utm_source") as site:
-        settings = {"FOCUS_IGNORE_PARAMETERS": True, "FOCUS_POLICY": BREADTH_FIRST, "FOCUS_TARGETS": ["csv"]}
-        result = share(Follower, tmp_path, settings, addon=True, seeds=[site.url("/")])
-        assert site.fetched() == site.distinct()
-        assert len(site.paths) < 3 * len(site.distinct())
-    assert result.total("focus/near/dropped") > 0
-    assert result.errors == {}
-
-
-def test_sitemaps_are_heard(sites: list[MockSite], tmp_path: Path) -> None:
-    """What a listing says of pages reaches the policy, whoever fetched it."""
-    entries = "".join(
-        f"<url><loc>{sites[0].url(f'/page/{k}/7')}</loc><lastmod>2020-01-01</lastmod></url>" for k in range(7)
-    )
-    sitemap = f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
-    sites[0].answers["/sitemap.xml"] = lambda _: (200, {"Content-Type": "application/xml"}, sitemap.encode())
-    result = share(
-        Follower, tmp_path, {"FOCUS_POLICY": Hears, "FOCUS_BUDGET_REQUESTS": 60},
-        seeds=[sites[0].url("/page/0/7"), sites[0].url("/sitemap.xml")],
-    )  # fmt: skip
-    assert result.crawl.counts["signal/heard"] > 0
-    assert result.errors == {}
-
-
-class Pings(Follower):
-    """Says that all pages changed, once the leader knows them all."""
-
-    sites: Sequence[MockSite] = ()
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for each in super().start():
-            yield each
-        while min(Counter(site.paths)[path] for site in self.sites for path in tree_paths(7)) < 2:
-            await asyncio.sleep(0.02)  # what is fetched again was told to the leader
-        for seed in self.seeds:
-            for k in range(7):
-                self.crawler.engine.scheduler.hear(seed.replace("/0/", f"/{k}/"))
-
-
-def test_whoever_is_told_that_a_page_changed_tells_all(sites: list[MockSite], tmp_path: Path) -> None:
-    """A ping reaches the policy also where it came to a worker that never saw the page."""
-    seeds = [site.url("/page/0/7") for site in sites]
-    result = share(Pings, tmp_path, {"FOCUS_POLICY": Hears}, seeds=seeds, sites=sites)
-    assert result.crawl.counts["signal/heard"] == 2 * 21
-    assert result.errors == {}
-
-
-class Hears(EachAgain):
-    """Listens, and fetches each page three times."""
-
-    def __init__(self) -> None:
-        super().__init__(every=0.1, times=2)
-
-    def hear(self, signals: Any) -> None:
-        assert all(self.frontier.states([signal.key]) != [State.NEW] for signal in signals)
 
 
 class Asks(BreadthFirst):

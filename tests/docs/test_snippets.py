@@ -19,7 +19,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.addon import Addon
 from scrapy_focus.config import Config, check_names
+from scrapy_focus.features import rows_of
 from scrapy_focus.policies.tagpath.policy import TagPath
+from tests.features.documented import documented_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +31,7 @@ PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
 #: Pages whose examples crawl for seconds.
 LONG = {ROOT / "docs" / f"{name}.rst" for name in ("compare", "replay", "synthetic-news", "systems/branching-bandit")}
 OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
+OF_FEATURES = {name for feature in documented_features() for name in feature.settings}
 LANGUAGES = {"console", "json", "python", "text"}
 COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 DIRECTIVE = re.compile(r"^( *)\.\. code-block::(.*)$")
@@ -93,7 +96,7 @@ def check_settings(values: dict[str, Any]) -> None:
         addon().update_settings(settings)
     scheduler = load_object(settings["SCHEDULER"])
     assert callable(scheduler.from_crawler)
-    config = Config.from_settings(settings, getattr(scheduler, "default_policy", TagPath))
+    config = Config.from_settings(settings, getattr(scheduler, "default_policy", TagPath), rows_of(settings))
     config.make_policy()
     config.mission()
     for name in COMPONENTS:
@@ -166,7 +169,7 @@ def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
             arguments = {name: value for flag, (name, _, value) in pairs if flag == "-a"}
             settings = {name: value for flag, (name, _, value) in pairs if flag == "-s"}
             assert all(name in Settings() or name.startswith("FOCUS_") for name in settings), line
-            check_names(BaseSettings(settings))
+            check_names(BaseSettings({name: settings[name] for name in settings.keys() - OF_FEATURES}), rows_of({}))
             if words[:3] == ["scrapy", "crawl", "datasets"]:
                 spider = DatasetsSpider(**arguments)
                 unknown = arguments.keys() - {"root", "targets", "budget", "out"}

@@ -24,6 +24,7 @@ import time
 import traceback
 from collections import Counter
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,11 @@ def message(data: bytes) -> tuple[dict[str, str], bytes]:
     head, _, body = data.partition(b"\r\n\r\n")
     lines = [line.partition(":") for line in head.decode("latin-1").split("\r\n")]
     return {name.strip().title(): value.strip() for name, colon, value in lines if colon and name.strip()}, body
+
+
+def has_feature(name: str) -> bool:
+    """Whether there is a feature, which can be deleted with its folder."""
+    return find_spec(f"scrapy_focus.features.{name}") is not None
 
 
 def text_of(data: bytes) -> str:
@@ -362,7 +368,6 @@ def url(data: bytes) -> None:
     from w3lib.url import safe_url_string
 
     from scrapy_focus.core.errors import RecordingError
-    from scrapy_focus.features.traps.patterns import Limits, trap_of
     from scrapy_focus.lab.recordings.html import _spell, first_pages
     from scrapy_focus.lab.recordings.importers.base import identity
     from scrapy_focus.policies.branching.features import feature, path_of, shape_of
@@ -386,7 +391,10 @@ def url(data: bytes) -> None:
         safe = safe or safe_url_string("http://host.test/" + text)
     shape_of(path_of(safe))
     feature("url", safe)
-    trap_of(safe, Limits())
+    if has_feature("traps"):
+        from scrapy_focus.features.traps.patterns import Limits, trap_of
+
+        trap_of(safe, Limits())
     if spelled:  # else no request would be made
         url_words(spelled)
         bucket(url_pattern(spelled))
@@ -679,7 +687,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "told": told,
     "file": file,
     "asked_for": asked_for,
-    "copies": _Copies().tell,
+    **({"copies": _Copies().tell} if has_feature("near_copies") else {}),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from crawls import STOCK, crawl
 from mocksite import MockSite
 
+from scrapy_focus.features import existing
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.important.link_book import read_links
 from scrapy_focus.finders.important.spider import ImportantSpider
@@ -62,13 +63,16 @@ def wanted(charset: str) -> list[str]:
 ALL = {"/", *(f"/{charset}/" for charset in PAGES), *(path for charset in PAGES for path in wanted(charset))}
 
 
+ALL_FOLLOWED = existing({"FOCUS_IGNORE_PARAMETERS": False})
+
+
 @pytest.mark.parametrize(("spider", "name", "more"), SPIDERS)
 def test_queries_are_sent_in_the_charset_of_their_page(
     texts: MockSite, spider: Any, name: str, more: dict[str, str], tmp_path: Path
 ) -> None:
     """Each once, and a link with ``nofollow`` not at all; the notes of a crawl have the URLs that were asked for."""
     out = {"out": str(tmp_path)} if name == "root" else {"folder": str(tmp_path)}
-    settings = {"FOCUS_OBEY": ["nofollow"], "FOCUS_BUDGET_REQUESTS": len(ALL), "FOCUS_IGNORE_PARAMETERS": False}
+    settings = {"FOCUS_OBEY": ["nofollow"], "FOCUS_BUDGET_REQUESTS": len(ALL), **ALL_FOLLOWED}
     crawled = crawl(spider, settings, addon=True, **{name: texts.url("/"), **out, **more})
     assert crawled.errors == {}
     assert Counter(texts.paths) == Counter(ALL)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
 from collections import Counter
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copysite import CopySite
 from crawls import Follower, crawl
-from forked import Forked
 from jumping import BEGIN, Jumping
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
@@ -27,12 +21,12 @@ from scrapy_focus import Crawl, Placement, memory_frontier
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.engine import choices
 from scrapy_focus.engine.progress import progress
-from scrapy_focus.features.answers.file import KeptAnswers
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import HANG, Clock, EachAgain, Recording, link
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from mocksite import MockSite
     from scrapy.http import Response
@@ -279,81 +273,6 @@ def test_what_sleeps_is_kept_for_the_next_run(site: MockSite, tmp_path: Path) ->
         one, two = (at for url, at in learned if url == site.url(path))
         assert two - one >= 3600.0
     assert all(2.0 <= seen.at - began < LATE for seen in site.log[3:])
-
-
-CRAWL = """
-import json, sys
-from crawls import BASE, Follower
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy_focus import FocusScheduler
-from tests.made import EachAgain
-url, settings = sys.argv[1], json.loads(sys.argv[2])
-ours = {"SCHEDULER": FocusScheduler, "FOCUS_POLICY": EachAgain, "CONCURRENT_REQUESTS": 1, "LOG_LEVEL": "WARNING"}
-process = AsyncCrawlerProcess({**BASE, **ours, **settings})
-process.crawl(Follower, seeds=[url])
-process.start()
-"""
-
-
-def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> None:
-    """Killed again and again, a crawl has fetched each page as often as it was to, and none of them too early, but for
-    those that were in flight.
-    """
-    family(site)
-    every, budget = 2.0, 15
-    settings = {
-        "JOBDIR": str(tmp_path), "FOCUS_BUDGET_REQUESTS": budget, "FOCUS_POLICY_PARAMS": {"every": every},
-        "FOCUS_KILL_SAFE_FETCH": True,
-    }  # fmt: skip
-    here = Path(__file__)
-    paths = os.pathsep.join([str(here.parents[2]), str(here.parent), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-c", CRAWL, site.url("/"), json.dumps(settings)]
-    kills = (2, 5, 8)
-    for kill_at in (*kills, None):
-        with Forked(command, env=os.environ | {"PYTHONPATH": paths}) as process:
-            until = time.monotonic() + HANG
-            while process.poll() is None and time.monotonic() < until:
-                if kill_at is not None and len(site.log) >= kill_at:
-                    time.sleep(0.3)  # its outcome, perhaps
-                    process.kill()
-                time.sleep(0.02)
-            assert process.poll() is not None
-    assert budget - len(kills) <= len(site.paths) <= budget
-    assert max(Counter(site.paths).values()) - min(Counter(site.paths).values()) <= 1 + len(kills)
-    too_early = 0
-    for path in ("/", "/1", "/2"):
-        visits = [seen.at for seen in site.log if seen.path == path]
-        too_early += sum(two - one < every for one, two in pairwise(visits))
-    assert too_early <= len(kills)
-
-
-def test_an_answer_is_read_once(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What arrived before a kill is not taken for what a later visit would bring, also where it was not forgotten yet."""
-    family(site)
-    monkeypatch.setattr(KeptAnswers, "forget", lambda self, key: None)
-    settings = in_turn(site, 6, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, CLOSESPIDER_PAGECOUNT=3)
-    settings["FOCUS_POLICY_PARAMS"] = {"every": 4 * EVERY}
-    crawl(Follower, settings, seeds=[site.url("/")])
-    assert Counter(site.paths) == {"/": 1, "/1": 1, "/2": 1}
-    monkeypatch.undo()
-    second = crawl(Follower, settings, seeds=[site.url("/")])
-    assert Counter(site.paths) == {"/": 2, "/1": 2, "/2": 2}
-    assert "focus/answer/recalled" not in second.stats
-
-
-def test_near_copies_are_not_seen_in_later_visits(tmp_path: Path) -> None:
-    """A page is no copy of itself: with parameters that do not change pages, each page that came comes back."""
-    with CopySite(shelves=6, items=2, sorts=True) as shop:
-        settings = again(shop, 1000, FOCUS_IGNORE_PARAMETERS=True, FOCUS_MAX_INFLIGHT=1, JOBDIR=str(tmp_path))
-        settings["FOCUS_POLICY_PARAMS"] = {"every": 2 * EVERY, "times": 2}
-        first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": 40}, seeds=[shop.url("/")])
-        second = crawl(Follower, settings, seeds=[shop.url("/")])
-        visits = Counter(shop.paths)
-        assert second.reason == "finished"
-        assert shop.fetched() == shop.distinct()
-        assert set(visits.values()) == {3}, "copies that were fetched before anybody knew, too"
-    assert first.stats["focus/near/dropped"] > 0
-    assert first.errors == second.errors == {}
 
 
 def test_progress_says_who_sleeps() -> None:

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(scrapy_focus.__file__).parent
 #: Features whose folders may go without anything else.
-DELETABLE = ["answers", "near_copies", "signals", "structured", "traps"]
+DELETABLE = [
+    name
+    for name in ("answers", "near_copies", "signals", "structured", "traps")
+    if (PACKAGE / "features" / name).is_dir()
+]
 #: Imports all that is left, and crawls.
 CRAWL = """
 import importlib, pkgutil, sys

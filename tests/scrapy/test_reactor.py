@@ -44,7 +44,8 @@ def test_waiting_is_the_same_with_a_reactor() -> None:
 
 def marked_files() -> list[Path]:
     """Return the files that have such tests, as all others take longer to be read than these tests to run."""
-    return sorted(path for path in TESTS.glob("test_*.py") if "mark.reactor" in path.read_text(encoding="utf-8"))
+    files = [*TESTS.glob("test_*.py"), *TESTS.parent.glob("features/*/test_*.py")]
+    return sorted(path for path in files if "mark.reactor" in path.read_text(encoding="utf-8"))
 
 
 def run_marked(marked: str, *files: Path, workers: int = 2) -> None:

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from copysite import CopySite
 from crawls import BREADTH_FIRST, crawl
 from forked import Forked
 from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.core.printable import counted
-from scrapy_focus.features.near_copies.feature import NearCopyFilter
 from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.records.notes import NOTES, NoteBook, read_notes
@@ -232,24 +230,6 @@ def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
     assert (sorted(broken.pages), broken.more) == (sorted(there), 0)
     assert site.url("/p3/moved") in there
     assert len(there) == 17
-
-
-def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
-    """What the crawl learned of them is in its notes, with how many links were not followed for it."""
-    with CopySite(shelves=6, tracking="from") as site:
-        done = crawl(
-            DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), targets="csv", out=str(tmp_path)
-        )
-        (learned,) = done.scheduler.focus_host.features.find(NearCopyFilter).ignored()
-        (ignored,) = report_of(tmp_path).ignored
-        assert (ignored.host, ignored.name, ignored.links, ignored.pairs) == (
-            f"127.0.0.1:{site.port}",
-            "from",
-            learned.links,
-            learned.pairs,
-        )
-    assert ignored.links > 20
-    assert f"127.0.0.1:{site.port} from {ignored.links:,}" in Reader((tmp_path / "index.html").read_text()).text
 
 
 def test_roots_that_could_not_be_read_are_on_the_page(server: SiteServer, tmp_path: Path) -> None:

@@ -86,10 +86,9 @@ def test_a_run_that_is_killed_has_told_of_overdue_answers(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("settings", [{}, {"FOCUS_KILL_SAFE_FETCH": True}], ids=["", "kill_safe_fetch"])
-def test_a_short_soak(tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, Any]) -> None:
+def test_a_short_soak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Twenty kills over each kind of crawl: no page and no item lost, no budget overshot, no folder unclean."""
-    table = soak(20, 7, folder=tmp_path, settings=settings)
+    table = soak(20, 7, folder=tmp_path)
     with capsys.disabled():
         print(f"\n{table_of(table)}")
     assert not any(counts.faults for counts in table.values())

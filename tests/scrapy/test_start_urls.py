@@ -12,6 +12,7 @@ from handmadehosts import Handmade, html
 from mocksite import MockSite
 from test_find_commands import FAST, manifest, run
 
+from scrapy_focus.features import existing
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.important.spider import ImportantSpider
 from scrapy_focus.finders.kit.arguments.credentials import take_credentials
@@ -143,8 +144,9 @@ def test_a_password_goes_to_its_host_alone(
     site, other = closed
     root = site.url("/").replace("//", f"//{QUOTED}@")
     out = {"out": str(tmp_path)} if name == "root" else {"folder": str(tmp_path)}
-    settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_SEED": 0, "FOCUS_KILL_SAFE_FETCH": True, "RETRY_TIMES": 0}
+    settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_SEED": 0, "RETRY_TIMES": 0}
     settings |= {"FOCUS_BUDGET_REQUESTS": 12, "ROBOTSTXT_OBEY": True, "COOKIES_ENABLED": False}
+    settings |= existing({"FOCUS_KILL_SAFE_FETCH": True})  # the file of answers is looked at, too
     crawled = crawl(spider, settings, addon=True, **{name: root, **out, **more})
     assert crawled.errors == {}
     assert crawled.outcomes["ok"] >= 2

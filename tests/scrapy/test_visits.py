@@ -7,13 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from copysite import CopySite, prose
 from crawls import Follower, crawl
 from scrapy import Request
 from versionsite import PROSE, VersionSite
 
 from scrapy_focus import FilesGoal, Placement
-from scrapy_focus.features.answers.file import KeptAnswers
 from scrapy_focus.features.revisits.feature import Visits
 from scrapy_focus.features.revisits.lastvisit import Visit
 from scrapy_focus.finders.files.spider import DatasetsSpider
@@ -179,7 +177,7 @@ def test_what_changes_at_each_visit_is_no_change() -> None:
             f"</body></html>".encode(),
         )  # fmt: skip
         site.answers["/new"] = lambda n: (200, {"Content-Type": "text/html"}, f"<p>{PROSE}{n} {n * 31}</p>".encode())
-        result = crawl(Reader, again(16, FOCUS_IGNORE_PARAMETERS=False), seeds=[site.url("/"), site.url("/new")])
+        result = crawl(Reader, again(16), seeds=[site.url("/"), site.url("/new")])
     assert result.policy.changed("/")[1:4] == [False] * 3
     assert set(result.policy.changed("/new")[1:]) == {True}
     assert result.stats["focus/visit/restless"] == 1
@@ -381,29 +379,6 @@ def test_files_are_stored_when_they_change(tmp_path: Path) -> None:
     assert isinstance(goal, FilesGoal)
 
 
-def test_near_copies_learn_nothing_from_later_visits() -> None:
-    """A page that changes while it is watched says nothing of its parameters."""
-    with CopySite(shelves=6, items=2, sorts=True) as shop:
-        shop.own = lambda path, query: _changing(shop, path, query)
-        settings = again(400, FOCUS_IGNORE_PARAMETERS=True, FOCUS_POLICY_PARAMS={"every": EVERY, "times": 3})
-        result = crawl(Follower, settings, seeds=[shop.url("/")])
-        assert max(Counter(shop.paths).values()) >= 3
-    assert result.stats["focus/near/learned"] == 1
-    assert "focus/near/unlearned" not in result.stats
-
-
-def _changing(shop: CopySite, path: str, query: dict[str, str]) -> str | None:
-    """Return a shelf with another text at each later request for one of its URLs."""
-    kind, _, number = path[1:].partition("/")
-    if kind != "shelf":
-        return None
-    shop._where = f"{kind}{number}"
-    times = Counter(shop.paths)
-    visit = max((n for where, n in times.items() if where.partition("?")[0] == path), default=1)
-    news = prose(visit * 1000 + int(number)) if visit > 1 else ""
-    return f"<html><body>{shop.shelf(int(number), query)}<p>{news}</p></body></html>"
-
-
 def test_a_record_that_is_none_knows_nothing() -> None:
     """What a spider puts there is no record."""
     known = Visit(digest=5, etag='"a"', visits=3, is_stale=True)
@@ -442,19 +417,3 @@ def test_a_request_stays_what_the_spider_made_it() -> None:
     assert "If-None-Match" not in given.headers
     assert "handle_httpstatus_list" not in given.meta
     assert isinstance(given.callback, partial)
-
-
-def test_a_304_that_was_kept_answers_no_other_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a visit asks may come out otherwise after a kill; the page is fetched then."""
-    monkeypatch.setattr(KeptAnswers, "take", lambda self, key, question: NO_PAGE)
-    with VersionSite(lambda path, n: 0) as site:
-        settings = again(4, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, FOCUS_POLICY_PARAMS={"times": 1})
-        result = crawl(Reader, settings, seeds=[site.url("/")])
-    first, second = result.policy.of("/")
-    assert (first.status, first.changed, first.error) == (200, None, "")
-    assert (second.status, second.changed, second.error) == (304, False, "")
-    assert len(site.asks("/")) == 1
-    assert "focus/visit/doubted" not in result.stats
-
-
-NO_PAGE = ("http://127.0.0.1/", 304, {}, b"", [], None, None)

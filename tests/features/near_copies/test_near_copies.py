@@ -13,8 +13,10 @@ from scrapy import Request
 from scrapy_focus.extensions import progress
 from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter
 from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.outputs import report_of
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
+from tests.pages import Reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -230,3 +232,21 @@ def test_what_cannot_be_written_is_learned_anew(tmp_path: Path) -> None:
     assert set(result.errors) == {"near"}
     assert result.logged("cannot be written, and the next run learns its parameters anew")
     assert not [record for record in result.records if record.levelname == "ERROR"]
+
+
+def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
+    """What the crawl learned of them is in its notes, with how many links were not followed for it."""
+    with CopySite(shelves=6, tracking="from") as site:
+        done = crawl(
+            DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), targets="csv", out=str(tmp_path)
+        )
+        (learned,) = done.scheduler.focus_host.features.find(NearCopyFilter).ignored()
+        (ignored,) = report_of(tmp_path).ignored
+        assert (ignored.host, ignored.name, ignored.links, ignored.pairs) == (
+            f"127.0.0.1:{site.port}",
+            "from",
+            learned.links,
+            learned.pairs,
+        )
+    assert ignored.links > 20
+    assert f"127.0.0.1:{site.port} from {ignored.links:,}" in Reader((tmp_path / "index.html").read_text()).text

@@ -6,10 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
 from parsel import Selector
 
 from scrapy_focus.features.near_copies.learner import NearCopies, file_print, page_print
 from scrapy_focus.web.queries import query_of
+from tests.examples import n_examples
+from tests.test_growth import ENDS, MIXTURES, PAGES, check, parsed, repeated
 
 if TYPE_CHECKING:
     from scrapy_focus.features.near_copies.learner import Change
@@ -271,3 +274,16 @@ def test_a_parameter_that_matters_is_not_looked_at() -> None:
     for number in range(9):
         near.learn(f"http://h/item?id={number}", number + 1)
     assert not near.wants("http://h/item?id=77")
+
+
+@pytest.mark.parametrize("piece", PAGES.values(), ids=PAGES)
+def test_a_page_is_read_in_linear_time(piece: str) -> None:
+    """However its elements are nested, named and closed."""
+    check(lambda n: parsed(repeated(piece)(n)), page_print)
+
+
+@settings(max_examples=n_examples(10), deadline=None)
+@given(MIXTURES, ENDS)
+def test_any_mixture_is_read_in_linear_time(pieces: list[str], end: str) -> None:
+    """Pieces one after the other, again and again, with any end."""
+    check(lambda n: parsed(repeated("".join(pieces))(n) + end), page_print)

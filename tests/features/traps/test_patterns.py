@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from scrapy_focus.features.traps import MAX_COPIES, MAX_FOLDERS, MAX_LINKS, MAX_REPEATS
 from scrapy_focus.features.traps.patterns import Copies, Limits, trap_of
+from tests.examples import n_examples
+from tests.features.traps.documented import STATS
+from tests.test_growth import PIECES, check
 
 
 @pytest.mark.parametrize(
@@ -51,3 +57,20 @@ def test_memory_for_copies_is_bounded() -> None:
         assert copies.count(f"http://h/s{i}", b"same") == i + 1
     assert len(copies._new) + len(copies._old) <= 402
     assert copies.count("http://h/x", b"0") == 1
+
+
+@settings(max_examples=n_examples(30), deadline=None)
+@given(PIECES, st.text(max_size=3))
+def test_reading_a_url_is_linear(piece: str, end: str) -> None:
+    """Any piece, again and again."""
+    check(lambda n: f"http://h/h{10 * n * piece}{end}", lambda url: trap_of(url, Limits(folders=0)))
+
+
+def test_each_limit_is_a_documented_stat() -> None:
+    """Under its own name."""
+    assert {f"focus/trap/{name}" for name in Limits._fields} | {"focus/error/traps"} == STATS
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    """Where nobody says otherwise."""
+    assert Limits() == Limits(MAX_LINKS.default, MAX_FOLDERS.default, MAX_REPEATS.default, MAX_COPIES.default)

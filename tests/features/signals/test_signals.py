@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlencode
 
 import pytest
@@ -30,7 +30,9 @@ from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.web.told import Reason
 from tests.docs.test_snippets import blocks
+from tests.features.signals.documented import STATS
 from tests.made import HANG, EachAgain
 
 if TYPE_CHECKING:
@@ -325,7 +327,7 @@ class Woken(Listening):
 
 def documented() -> Any:
     """Return the extension for WebSub, as the documentation has it."""
-    page = Path(__file__).parents[2] / "docs" / "signals.rst"
+    page = Path(__file__).parents[3] / "docs" / "signals.rst"
     [code] = [block.code for block in blocks(page.read_text(encoding="utf-8")) if "class Pings" in block.code]
     module = ModuleType("pings")
     exec(compile(code, str(page), "exec", dont_inherit=True), module.__dict__)
@@ -455,3 +457,8 @@ def test_what_was_heard_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
     assert second.scheduler.crawl.state.choices.otherwise == 0
     assert second.policy.heard[: len(first.policy.heard)] == first.policy.heard
     assert len(first.policy.heard) == 1
+
+
+def test_each_reason_is_a_documented_stat() -> None:
+    """Of a date that is not believed; and so are the kinds of listings."""
+    assert {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")} <= STATS
