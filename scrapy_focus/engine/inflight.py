@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.http.cookies import CookieJar
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.known import Knowing
@@ -130,10 +129,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "first", "found", "full", "has_cookie", "headers_at", "holds_slot", "is_cut",
-        "is_direct", "is_plain", "is_unchanged", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
-        "pick", "quiet", "reading", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
-        "spider_error", "stopped", "takes_turns", "verdict", "visited", "waits", "yielded",
+        "also", "failure", "first", "found", "full", "has_cookie", "holds_slot", "is_cut", "is_direct", "is_plain",
+        "is_unchanged", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
+        "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error", "stopped", "takes_turns",
+        "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -159,8 +158,6 @@ class Entry:
         self.found = 0  # links that it gave to the policy, or will
         self.full = ""  # the trap under which further requests of its page are refused; "": it may give more
         self.takes_turns = False  # whether reading its page is work for several turns of the event loop
-        self.headers_at: float | None = None  # when the headers of its answer came, while the body is read
-        self.reading = 0.0  # seconds that reading the body took
         self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
@@ -169,7 +166,6 @@ class Entry:
         self.also: list[int] = []  # keys of the requests that it was redirected to
         self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
         self.returns = 0  # how often it was
-        self.jar: CookieJar | None = None  # cookies of its redirects, where the crawl keeps none
         self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
         self.quiet = 0  # turns of the event loop since its page was seen to do something, as far as somebody counts
         self.waits = False  # whether that are so many that its callback or a pipeline waits for something
@@ -300,13 +296,16 @@ class InFlight:
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
         self._pages: dict[str, list[int]] = {}  # URL of each page -> the picks that have it
+        self._hears_headers = False
+        # By pick, where requests are delayed: when the headers of its answer came, and seconds to read the body then.
+        self._headers_at: dict[int, float] = {}
+        self._reading: dict[int, float] = {}
 
     def connect(self) -> None:
         """Listen to the crawl."""
         connect = self.crawler.signals.connect
         connect(self._on_response, signals.response_received)
         connect(self._on_left, signals.request_left_downloader)
-        self._hears_headers = False
         connect(self._on_scraped, signals.item_scraped)
         connect(self._on_dropped, signals.item_dropped)
         connect(self._on_dropped, signals.item_error)
@@ -357,6 +356,9 @@ class InFlight:
         """Forget a pick: its outcome is drawn."""
         del self.entries[entry.pick.id]
         self._free_slot(entry)
+        if self._hears_headers:
+            self._headers_at.pop(entry.pick.id, None)
+            self._reading.pop(entry.pick.id, None)
         if entry.request is not None:
             _restore_errback(entry.request)
         if entry.response is not None:
@@ -390,17 +392,17 @@ class InFlight:
             _restore_errback(entry.request)  # so that callbacks see the request as it was
             self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
-                self.slots.observe(entry.slot, latency + entry.reading)
+                self.slots.observe(entry.slot, latency + self._reading.get(entry.pick.id, 0.0))
 
     def _on_headers(self, request: Request) -> None:
         if (entry := self.find(request)) is not None:
-            entry.headers_at = monotonic()
+            self._headers_at[entry.pick.id] = monotonic()
 
     def _on_left(self, request: Request) -> None:
         if (entry := self.find(request)) is not None:
             self._free_slot(entry)
-            if entry.headers_at is not None:
-                entry.reading, entry.headers_at = monotonic() - entry.headers_at, None
+            if self._headers_at and (came := self._headers_at.pop(entry.pick.id, None)) is not None:
+                self._reading[entry.pick.id] = monotonic() - came
 
     def _on_scraped(self, item: Any, response: Any) -> None:
         _, worth = self.worth.pop(id(item), (None, 1.0))

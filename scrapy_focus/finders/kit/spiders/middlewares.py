@@ -213,26 +213,39 @@ class RedirectCookies(_OnTheWay):
         if crawler.settings.getbool("COOKIES_ENABLED"):
             raise NotConfigured
         self.crawler = crawler
+        self._jars: dict[int, CookieJar] = {}  # by pick
+        self._forgets = False  # whether it hears of the ends of picks
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     def value(self, request: Request) -> bytes:
-        entry = self._entry(request)
-        if entry is None or entry.jar is None:
+        entry = self._entry(request) if self._jars else None
+        jar = None if entry is None else self._jars.get(entry.pick.id)
+        if jar is None:
             return b""
         asked = scrapy.Request(request.url)
-        entry.jar.add_cookie_header(asked)
+        jar.add_cookie_header(asked)
         return b"; ".join(header for each in (request, asked) if (header := each.headers.get(self.name)))
 
     def process_response(self, request: Request, response: Response) -> Response:
         entry = self._entry(request)
         if entry is not None and 300 <= response.status < 400 and "Set-Cookie" in response.headers:
-            entry.jar = entry.jar or CookieJar()
-            entry.jar.extract_cookies(response, request)
+            self._jar_of(entry).extract_cookies(response, request)
             entry.has_cookie = True
         return super().process_response(request, response)
+
+    def _jar_of(self, entry: Entry) -> CookieJar:
+        host = host_of(self.crawler)
+        if host is not None and not self._forgets:
+            self._forgets = True
+            host.features.on("give_back", self._forget)
+            host.features.on("outcome", self._forget)
+        return self._jars.setdefault(entry.pick.id, CookieJar())
+
+    def _forget(self, entry: Entry, _: object = None) -> None:
+        self._jars.pop(entry.pick.id, None)
 
     def _entry(self, request: Request) -> Entry | None:
         host = host_of(self.crawler)
