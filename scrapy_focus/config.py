@@ -20,7 +20,7 @@ from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import RENDER_COST, Mission, learning, topic_of
 from scrapy_focus.core.policy import Policy, import_path
-from scrapy_focus.core.printable import brief, printable, printable_logger, reason_of
+from scrapy_focus.core.printable import REASON, brief, printable, printable_logger, reason_of
 from scrapy_focus.core.setting import (
     Kind,
     Setting,
@@ -69,7 +69,7 @@ RESOURCES = frozenset(
 )
 _MADE_OF = frozenset({"fetch", "script", "stylesheet", "xhr"})  # what a page is not itself without
 
-_LONGEST = 300  # characters of a reason
+_LONGEST_NAME = 300  # characters of the name of a crawl
 
 Progress = Literal["auto", "panel", "log", "off"]
 #: Which pages a browser fetches.
@@ -130,7 +130,7 @@ def _files_goal(name: str, value: Any) -> FilesGoal | None:
     try:
         return FilesGoal(types=words) if words else None
     except ConfigError as error:
-        raise ConfigError(f"{name}: {reason_of(error, _LONGEST)}") from error
+        raise ConfigError(f"{name}: {reason_of(error, REASON)}") from error
 
 
 def _is_no_type(value: Any) -> bool:
@@ -141,7 +141,7 @@ def _types(name: str, given: list[str]) -> frozenset[str]:
     try:
         return parse_types(given)
     except ConfigError as error:
-        raise ConfigError(f"{name}: {reason_of(error, _LONGEST)}") from error
+        raise ConfigError(f"{name}: {reason_of(error, REASON)}") from error
 
 
 def _import_paths(name: str, given: list[str]) -> tuple[str, ...]:
@@ -212,7 +212,9 @@ _RATE = Kind(
     lambda name, value: Rate.of(value, name), "a rate", lambda value: isinstance(value, str) and not value.strip()
 )
 _CLUSTER = _text(lambda _: True, "'auto' for the cluster of this machine, or an address like 'head.example:6379'")
-_NAME = _text(lambda value: len(value) <= _LONGEST and printable(value) == value, "a name, such as 'datasets-2026'")
+_NAME = _text(
+    lambda value: len(value) <= _LONGEST_NAME and printable(value) == value, "a name, such as 'datasets-2026'"
+)
 
 
 class Config:
@@ -345,7 +347,7 @@ class Config:
         try:
             policy = self.policy(**self.params)
         except Exception as error:  # whatever the policy of a user does
-            said = reason_of(error, _LONGEST)
+            said = reason_of(error, REASON)
             if inspect.isabstract(self.policy):
                 raise ConfigError(f"FOCUS_POLICY is {name}, which is no whole policy: {said}") from error
             kind = "" if isinstance(error, FocusError) else f"{type(error).__name__}: "
@@ -585,7 +587,7 @@ def _topic_goal(topic: Any) -> TopicGoal:
     try:
         return TopicGoal(topic)
     except Exception as error:  # whatever a model of a user does
-        raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, _LONGEST)}") from error
+        raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, REASON)}") from error
 
 
 def _words_of(topic: Any) -> tuple[str, ...]:

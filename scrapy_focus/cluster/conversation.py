@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy_focus.cluster.messages import LeaderClosed
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError, ResumeError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import REASON, printable_logger, reason_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -223,7 +223,7 @@ class Conversation:
         if isinstance(error, LeaderClosed):
             logger.info("%s was closed; looking for another one", self._where)
         elif type(error) not in self._failed_with or self._failures % _SHOWN == 0:
-            said = f"{type(error).__name__}: {reason_of(error, 300)}"
+            said = f"{type(error).__name__}: {reason_of(error, REASON)}"
             logger.warning("no answer of %s (%s); trying again", self._where, said)
         if not self._failed_with:
             self._missed_since = time.monotonic()

@@ -36,7 +36,7 @@ from scrapy_focus.core.busy import Busy
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.events import Leased
 from scrapy_focus.core.outstanding import most_out
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import PARAGRAPH, printable_logger, reason_of
 from scrapy_focus.core.types import Signal, State
 from scrapy_focus.jobs.description import differences
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _READY = 16  # picks that may lie ready for a worker at others' asking, at most
-_LONGEST = 1000  # characters of a reason
 _GATHER = 10.0  # seconds in which workers of an earlier leader come back, if they do
 
 
@@ -314,7 +313,7 @@ class Leader:
 
     def _fail(self, error: StorageError) -> None:
         """End the crawl: its files are whole, and nothing can be added to them. Others may have its folder."""
-        self.failure = reason_of(error, _LONGEST)
+        self.failure = reason_of(error, PARAGRAPH)
         logger.error("The leader ends the crawl for all workers: %s", self.failure)
         self._close_crawl()
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_focus.cluster.messages import LeaderClosed
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError, ResumeError
-from scrapy_focus.core.printable import brief, printable, printable_elsewhere, printable_logger, reason_of
+from scrapy_focus.core.printable import REASON, brief, printable, printable_elsewhere, printable_logger, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +45,6 @@ _FIRST = 60.0  # seconds for which a cluster is waited for that was never reache
 _ALONE = 60.0  # seconds for which a leader that was started again waits for somebody who calls
 _PARTING = 0.3  # seconds in which the last answer of a leader leaves its process
 _LARGEST = 90_000  # bytes
-_LONGEST = 300  # characters of what Ray says
 _HEAD = "node:__internal_head__"  # what only that node has
 _START = "ray start --head --num-cpus 0"
 #: Variables of Ray that are read when it is imported; those that the user set stay.
@@ -267,7 +266,7 @@ class RayEngine:
             raise LeaderClosed("it is gone") from error
         except RayError as error:
             self._actor = None
-            raise ConnectionError(reason_of(error, _LONGEST)) from error
+            raise ConnectionError(reason_of(error, REASON)) from error
 
     def wait_until_gone(self) -> None:
         """Wait until the process of a leader that was closed ended, so that another one can have its folder."""
@@ -414,7 +413,7 @@ class RayEngine:
             socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
         except OSError as error:
             raise ConnectionError(
-                f"no head of Ray answers at {address} ({reason_of(error, _LONGEST)}): start it there with {_START} "
+                f"no head of Ray answers at {address} ({reason_of(error, REASON)}): start it there with {_START} "
                 f"--port {port}, and this machine with ray start --address {address} --num-cpus 0"
             ) from error
         return address
@@ -471,13 +470,13 @@ def _explained(error: Exception, address: str) -> Exception:
             "to the same place here, and set RAY_AUTH_MODE=token"
         )
     if "ersion mismatch" in said:
-        versions = printable(" ".join(str(error).split()), _LONGEST)
+        versions = printable(" ".join(str(error).split()), REASON)
         return ConfigError(f"all machines need the same versions of Ray and Python: {versions}")
     if "node info" in said:
         return ConfigError(
             f"this machine is not in the cluster of {address}: run ray start --address {address} --num-cpus 0 on it"
         )
-    return ConnectionError(f"the cluster at {address} cannot be reached: {reason_of(error, _LONGEST)}")
+    return ConnectionError(f"the cluster at {address} cannot be reached: {reason_of(error, REASON)}")
 
 
 def _keep_off_standard_output() -> None:

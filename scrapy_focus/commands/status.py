@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import FocusError
-from scrapy_focus.core.printable import counted, printable, printable_json, reason_of
+from scrapy_focus.core.printable import VALUE, counted, printable, printable_json, reason_of
 from scrapy_focus.finders.kit.commands.base import JobCommand, add_cluster, cluster_of, make_console, one_line, say
 
 if TYPE_CHECKING:
     import argparse
 
-_LONGEST = 60  # characters of the value of a parameter
 _LABEL = 12
 _SHARES = ((60, "second"), (60, "minute"), (24, "hour"), (0, "day"))
 _STYLES = {"in use": "green", "stopped": "green", "killed": "yellow", "damaged": "red"}
@@ -313,4 +312,4 @@ def _size(size: float) -> str:
 
 
 def _short(text: str) -> str:
-    return printable(text, _LONGEST)
+    return printable(text, VALUE)

@@ -17,7 +17,7 @@ from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
 from scrapy_focus.core.goal import Learner, Says, SeesUnchanged
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.core.printable import PARAGRAPH, brief, printable
 from scrapy_focus.core.reason import Reason
 from scrapy_focus.core.types import METHODS, NOT_NOW, Pick, Placement, State
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MOST_ARMS = 1_000_000
 _LARGEST = sys.float_info.max
 _TABLES, _COLUMNS, _ROWS = 10, 20, 1000  # that a policy may show
-_LONGEST_CELL, _LONGEST_HEAD = 1000, 100  # characters
+_LONGEST_HEAD = 100  # characters of a title or the head of a column
 
 
 def worth(goal: Goal, outcome: Outcome) -> float | None:
@@ -95,12 +95,12 @@ def restore_goal(goal: Goal, state: Any) -> None:
 def said_by(goal: Goal) -> list[str]:
     """Return what a goal tells of how it sees the crawl, a sentence each; long ones are cut."""
     said = goal.said() if isinstance(goal, Says) else []
-    return [printable(str(each), _LONGEST_CELL) for each in said[:_TABLES]]
+    return [printable(str(each), PARAGRAPH) for each in said[:_TABLES]]
 
 
 def alarm_of(goal: Warns) -> str:
     """Return what goes wrong as a goal sees it, ``""`` for nothing."""
-    return printable(str(goal.alarm or ""), _LONGEST_CELL)
+    return printable(str(goal.alarm or ""), PARAGRAPH)
 
 
 def cost_of(policy: ExpectsCost) -> float | None:
@@ -260,7 +260,7 @@ def _row(row: object, width: int, title: str) -> tuple[str | float | int, ...]:
 def _cell(value: object) -> str | float | int | None:
     """Return a text in one line or a number of Python's, ``None`` for what is neither."""
     if isinstance(value, str):
-        return printable(value, _LONGEST_CELL)
+        return printable(value, PARAGRAPH)
     number = _number(value)
     if number is None or not math.isfinite(number):
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from scrapy_focus.core.abilities import Abilities
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import PARAGRAPH, printable_logger, reason_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -24,7 +24,6 @@ T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
-_LONGEST = 1000  # characters of a reason
 
 
 class Failure(Enum):
@@ -98,5 +97,5 @@ class Guard:
         expected = isinstance(error, (FocusError, OSError) if what == "log" else FocusError)
         logger.error(  # an expected message says all that a traceback could
             "%s of %s failed: %s", what, type(self._others.get(what, self.policy)).__qualname__,
-            reason_of(error, _LONGEST), exc_info=not expected,
+            reason_of(error, PARAGRAPH), exc_info=not expected,
         )  # fmt: skip

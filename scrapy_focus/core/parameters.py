@@ -37,12 +37,11 @@ from typing import (
 import attrs
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import VALUE, brief
 
 T = TypeVar("T")
 
 _LARGEST = 1 << 62  # of a number
-_SHORT = 60  # characters of a value, where more is said of it
 _WIDTH = 96  # characters of a line of documentation
 _SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)  # the title of one in a docstring
 
@@ -186,7 +185,7 @@ def error_about(owner: object, name: str, value: object) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{type(owner).__qualname__}({name}={brief(value, _SHORT)}): {error}") from error
+        raise ConfigError(f"{type(owner).__qualname__}({name}={brief(value, VALUE)}): {error}") from error
 
 
 class _Declared(NamedTuple):

@@ -16,13 +16,20 @@ import unicodedata
 from functools import cache
 from typing import Any
 
-_LONGEST = 200  # characters of a text within a line
-_LONGEST_LINE = 4000  # characters of a line of a log
+# How many characters of a text are printed. Where nothing else is said, as many as TEXT.
+WORD = 40  # a kind, a rate, one text in a list
+VALUE = 60  # a value or a noun within a sentence
+NAME = 80  # a host or a MIME type
+TEXT = 200  # a URL, a name, a text of a page
+REASON = 300  # what an error says, within a message
+PARAGRAPH = 1000  # what an error says in a log, or a goal of itself
+EXPLANATION = 2000  # all that there is to say of one thing
+LINE = 4000  # a line of a log or on a terminal
 
 _MAYBE_UNPRINTABLE = re.compile(r"[^\n !-~]")
 
 
-def printable(text: str, longest: int = _LONGEST) -> str:
+def printable(text: str, longest: int = TEXT) -> str:
     r"""Return a text in one line of at most so many characters, all of which show: ``str.isprintable`` holds.
 
     Controls, line ends, marks of direction, lone surrogates and all that has no shape are spelled as in Python; other
@@ -46,7 +53,7 @@ def printable(text: str, longest: int = _LONGEST) -> str:
     return f"{spelled[: max(0, longest - 3)]}..."
 
 
-def brief(value: object, longest: int = _LONGEST) -> str:
+def brief(value: object, longest: int = TEXT) -> str:
     """Return what a value is, for a message: the beginning of its ``repr``, printable."""
     try:
         return printable(repr(value), longest)
@@ -91,7 +98,7 @@ def plural(noun: str) -> str:
     return f"{noun}s"
 
 
-def reason_of(error: BaseException, longest: int = _LONGEST) -> str:
+def reason_of(error: BaseException, longest: int = TEXT) -> str:
     """Return what an exception says, for a message: printable, and its type where it says nothing."""
     try:
         said = str(error)
@@ -147,8 +154,8 @@ def _make_printable(record: logging.LogRecord) -> bool:
     except Exception as error:  # an argument that cannot be shown
         message = record.msg = f"{record.msg} ({type(error).__name__} while this was put into words)"
         record.args = ()
-    if not (message.isprintable() and len(message) <= _LONGEST_LINE):
-        record.msg, record.args = printable(message, _LONGEST_LINE), ()
+    if not (message.isprintable() and len(message) <= LINE):
+        record.msg, record.args = printable(message, LINE), ()
     raised = record.exc_info[1] if record.exc_info else None
     if raised is not None and not record.exc_text:
         record.exc_text = _traceback(raised)
@@ -166,7 +173,7 @@ def _traceback(error: BaseException) -> str:
         code = part.startswith("  ")  # file and source, on a line each
         whole = part.strip("\n") if part.startswith("\n") else part.removesuffix("\n")  # the former tell of a cause
         lines += whole.split("\n") if code else [whole]
-    return "\n".join(printable(line, _LONGEST_LINE) for line in lines)
+    return "\n".join(printable(line, LINE) for line in lines)
 
 
 @cache

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import EXPLANATION, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_focus.core.types import Pick
-
-_LONGEST = 2000  # characters of a reason
 
 
 class Part(NamedTuple):
@@ -59,7 +57,7 @@ class Reason(Mapping[str, Any]):
         return {**self.numbers, "why": str(self)}
 
     def __str__(self) -> str:
-        return printable("; ".join(part.sentence for part in self.parts if part.sentence), _LONGEST)
+        return printable("; ".join(part.sentence for part in self.parts if part.sentence), EXPLANATION)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self.parts)!r})"

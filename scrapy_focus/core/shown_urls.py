@@ -6,14 +6,13 @@ from urllib.parse import quote
 
 from scrapy_focus.core.printable import printable
 
-_LONGEST = 200  # characters of a URL that are shown
 _LONGEST_LINK = 4000  # characters of a URL that is a link
 _SAFE = "%/:=&?~#+!$,;'@()*[]"  # in a URL, besides letters and digits
 
 
 def bare(url: str) -> str:
     """Return a URL as it is shown: without its scheme if a browser opens it."""
-    return printable(url.removeprefix("https://").removeprefix("http://"), _LONGEST)
+    return printable(url.removeprefix("https://").removeprefix("http://"))
 
 
 def web_link(url: str) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import NAME, REASON, counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,6 @@ KIND, SENTENCE = "focus/ending", "focus/ending_sentence"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NAMED = 5  # types that are named
 _KEPT = 100  # types that are counted one by one
-_LONGEST = 300  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +132,7 @@ def draw(facts: Facts) -> Ending:
 
 
 def _unreachable(facts: Facts) -> Ending:
-    why = _unread(facts) or printable(facts.failure, _LONGEST)
+    why = _unread(facts) or printable(facts.failure, REASON)
     usual = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later"
     advice = (facts.remedy or usual) if why else "see the log"
     return Ending(kind="unreachable", sentence=f"No page could be read{why and f' ({why})'}: {advice}.")
@@ -181,7 +180,7 @@ def _with_unread(ending: Ending, facts: Facts) -> Ending:
 
 def _unread(facts: Facts) -> str:
     more = facts.n_unread - len(facts.unread)
-    named = "; ".join(printable(each, _LONGEST) for each in facts.unread)
+    named = "; ".join(printable(each, REASON) for each in facts.unread)
     return f"{named}; and {more:,} more" if more > 0 else named
 
 
@@ -192,7 +191,7 @@ def _failed(facts: Facts) -> Ending:
             kind="disk_full",
             sentence=f"The disk is full, after {_counted(facts)}: make room, then {again}.",
         )
-    why = f" ({printable(str(facts.error), _LONGEST)})" if facts.error is not None else ""
+    why = f" ({printable(str(facts.error), REASON)})" if facts.error is not None else ""
     return Ending(
         kind="error", sentence=f"An error ended the crawl, with {_found_so_far(facts)}{why}: see the log, then {again}."
     )
@@ -207,7 +206,7 @@ def _interrupted(facts: Facts) -> Ending:
 
 def _found(facts: Facts) -> Ending:
     if not _is_budget(facts.reason):
-        done = f"Closed ({printable(facts.reason, _LONGEST)}), with" if _is_foreign(facts.reason) else "Done:"
+        done = f"Closed ({printable(facts.reason, REASON)}), with" if _is_foreign(facts.reason) else "Done:"
         return Ending(kind="found", sentence=f"{done} {_found_so_far(facts)}{_kept(facts, '; ')}.")
     if _is_watched(facts):
         return Ending(kind="budget", sentence=f"{_as_asked(facts)}{_kept(facts, '; ')}.")
@@ -239,7 +238,7 @@ def _nothing_asked(facts: Facts) -> Ending:
             "too)."
         )
     if _is_foreign(facts.reason):
-        sentence = f"Closed ({printable(facts.reason, _LONGEST)}) before any page was asked for."
+        sentence = f"Closed ({printable(facts.reason, REASON)}) before any page was asked for."
     return Ending(kind="nothing_found", sentence=sentence)
 
 
@@ -249,14 +248,14 @@ def _nothing(facts: Facts) -> Ending:
     if facts.states:
         used_up = f"; the {_budget(facts)} is used up" if _is_budget(facts.reason) else ""
         return Ending(kind="nothing_found", sentence=f"Done: {_found_so_far(facts)}{used_up}.")
-    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {_requests(facts)}"
+    asked = f"No {printable(facts.wanted, REASON) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     if facts.wall:
         return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall}")
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
     if _is_foreign(facts.reason):
-        return Ending(kind="nothing_found", sentence=f"{asked}: closed ({printable(facts.reason, _LONGEST)}).")
+        return Ending(kind="nothing_found", sentence=f"{asked}: closed ({printable(facts.reason, REASON)}).")
     if _is_budget(facts.reason):
         advice = f"the {_budget(facts)} is used up; give a larger one, or {advice}"
     return Ending(kind="nothing_found", sentence=f"{asked}: {advice}.")
@@ -265,7 +264,7 @@ def _nothing(facts: Facts) -> Ending:
 def seen(types: Mapping[str, int]) -> str:
     """Say how many there were of each type, the most frequent first: "12 text/html, 1 application/pdf"."""
     ranked = Counter(types).most_common()
-    named = [f"{count:,} {printable(mime, 80) or 'of no type'}" for mime, count in ranked[:_NAMED]]
+    named = [f"{count:,} {printable(mime, NAME) or 'of no type'}" for mime, count in ranked[:_NAMED]]
     others = sum(count for _, count in ranked[_NAMED:])
     return ", ".join([*named, counted(others, "other")] if others else named) or "nothing"
 
@@ -312,7 +311,7 @@ def _counted(facts: Facts) -> str:
 
 def _called(facts: Facts) -> str:
     noun = facts.noun.removesuffix("s") if facts.found == 1 else facts.noun
-    return f"{noun} {printable(facts.described, _LONGEST)}" if facts.described else noun
+    return f"{noun} {printable(facts.described, REASON)}" if facts.described else noun
 
 
 def _kept(facts: Facts, before: str) -> str:

@@ -30,7 +30,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError, FocusError, StorageError
-from scrapy_focus.core.printable import printable, printable_logger, reason_of
+from scrapy_focus.core.printable import EXPLANATION, printable, printable_logger, reason_of
 from scrapy_focus.engine.ending import STATUS, is_full
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.refusals import OWNER, Refusal, guard_of, has_password_form, refusal_of
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_LONGEST = 2000  # characters of a reason
 _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in the stats, in words
     (CannotResolveHostError, "unknown_host", "there is no host of that name"),
     (DownloadConnectionRefusedError, "refused", "the connection was refused"),
@@ -58,7 +57,6 @@ _TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate")
 _TLS_REASON = re.compile(r"'([^']+)'\)\]>")  # of OpenSSL
 _NOT_TLS = re.compile(r"(?i)wrong[ _]version[ _]number")  # what came is no TLS at all
 _FEW_LINKS = 10  # of a page that is a form for a password, and has little else
-_LONGEST_URL = 200  # characters
 _LOG_IN = (
     """log in with a browser and send its cookie, with -s DEFAULT_REQUEST_HEADERS='{"Cookie": "..."}', """
     "or start at a page that needs no login"
@@ -105,7 +103,7 @@ def in_one_line() -> Iterator[None]:
     try:
         yield
     except (FocusError, UsageError) as error:
-        logger.error("%s", reason_of(error, _LONGEST))
+        logger.error("%s", reason_of(error, EXPLANATION))
         said_already(error)
         raise
 
@@ -184,7 +182,7 @@ def wall_before(request: Request, response: Response | None) -> str:
     n_links = len(root.xpath("//a[@href]")[:_FEW_LINKS])
     redirects = bool(request.meta.get("redirect_urls"))
     if has_password_form(root) and (redirects or n_links < _FEW_LINKS):
-        what = f"redirects to {printable(response.url, _LONGEST_URL)}, a page with a password form"
+        what = f"redirects to {printable(response.url)}, a page with a password form"
         return f"The start page {what if redirects else 'asks for a password'}: {_LOG_IN}."
     if not n_links and (guard := guard_of({}, response.body, by_name=True)):
         return f"The start page is that of {guard}, which turns programs away: {OWNER}."
@@ -195,4 +193,4 @@ def _tls_in_words(said: str) -> str:
     if _NOT_TLS.search(said):
         return "no TLS connection: is it http://?"
     found = _TLS_REASON.search(said)
-    return f"no TLS connection ({printable(found[1] if found else said, _LONGEST)})"
+    return f"no TLS connection ({printable(found[1] if found else said, EXPLANATION)})"

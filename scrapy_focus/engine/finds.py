@@ -11,7 +11,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import WORD, printable
 from scrapy_focus.engine.marks import page_of
 from scrapy_focus.web.link_kinds import links_like, pages_like, text_like
 from scrapy_focus.web.mime import FILE_TYPES, extension
@@ -25,7 +25,6 @@ _ARMS = 10_000  # of which pulls are counted
 _FRUITFUL = 500  # arms of which links are kept
 _SHAPES = 20  # of links, and of pages, that are told apart in an arm
 _SHARE = 0.4  # of the links of an arm, for which what they say stands
-_LONGEST = 40  # characters of a text or address
 _NAMES = {mime: name for name, mimes in FILE_TYPES.items() for mime in mimes} | {"text/html": "html"}
 
 
@@ -85,8 +84,8 @@ class Finds:
         record.earned += earned
         request = entry.request
         if request is not None:
-            text = text_like(str(request.meta.get("link_text", "")), _LONGEST)
-            record.note(text, pages_like(page_of(request), _LONGEST), kind)
+            text = text_like(str(request.meta.get("link_text", "")), WORD)
+            record.note(text, pages_like(page_of(request), WORD), kind)
 
     def paid(self, k: int) -> list[Paid]:
         """Return up to `k` kinds of links, the most fruitful first, no two of them in the same words."""
@@ -130,8 +129,8 @@ def _name(url: str) -> str:
     """Return the end of an address that says something: with the part before it, where it has no extension."""
     parts = _parts(url)
     if not parts:
-        return printable(url, _LONGEST)
-    return printable("/".join(parts[-1:] if "." in parts[-1] else parts[-2:]), _LONGEST)
+        return printable(url, WORD)
+    return printable("/".join(parts[-1:] if "." in parts[-1] else parts[-2:]), WORD)
 
 
 def _parts(url: str) -> list[str] | None:

@@ -17,7 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of, types_of
-from scrapy_focus.core.printable import printable, printable_logger, reason_of
+from scrapy_focus.core.printable import PARAGRAPH, VALUE, printable, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.closing import Closing
 from scrapy_focus.engine.feature import Features, Shown
@@ -54,8 +54,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
 
-_LONGEST_REASON = 1000  # characters
-_LONGEST_NOUN = 60
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
 _PASSED = 64  # of so many links of a page that is full, one goes the whole way
@@ -155,7 +153,7 @@ class Host:
     @property
     def noun(self) -> str:
         """What several things that are looked for are called: ``"files"``."""
-        return printable(noun_of(self.config.goal), _LONGEST_NOUN)
+        return printable(noun_of(self.config.goal), VALUE)
 
     @property
     def is_interrupted(self) -> bool:
@@ -306,7 +304,7 @@ class Host:
         self.counts[f"error/{what}"] += 1
         if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
             logger.error(
-                "scrapy_focus failed in %s: %s", what, reason_of(error, _LONGEST_REASON),
+                "scrapy_focus failed in %s: %s", what, reason_of(error, PARAGRAPH),
                 exc_info=None if isinstance(error, FocusError) else error, extra={"spider": self.crawler.spider},
             )  # fmt: skip
 

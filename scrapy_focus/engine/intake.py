@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_focus.core.placer import PART
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import PARAGRAPH, printable_logger, reason_of
 from scrapy_focus.core.types import Link
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.redirects import Redirects
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_LONGEST_REASON = 1000  # characters
 _AT_ONCE = 100  # links that are given back
 _SHOWN_ERRORS = 3  # after that they are only counted
 
@@ -198,7 +197,7 @@ class Intake:
         host.seen.forget([request.url])
         host.count("link/unsendable")
         if host.counts["link/unsendable"] <= _SHOWN_ERRORS:
-            logger.error("%s", reason_of(error, _LONGEST_REASON), extra={"spider": host.crawler.spider})
+            logger.error("%s", reason_of(error, PARAGRAPH), extra={"spider": host.crawler.spider})
 
     def _note_priority(self, request: Request) -> None:
         """Say once that a priority is not looked at."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import EXPLANATION, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy import Request
 
-_LONGEST = 2000  # characters of a reason
 
 #: The id of the pick that a request was made for.
 PICK = "focus_pick"
@@ -35,7 +34,7 @@ FOUND_ON = "found_on"
 
 def why_of(meta: Mapping[str, Any]) -> str:
     """Return why a page was fetched, in one line, from the meta of its request or response."""
-    return printable((meta.get(WHY) or {}).get("why", "the next in line"), _LONGEST)
+    return printable((meta.get(WHY) or {}).get("why", "the next in line"), EXPLANATION)
 
 
 def page_of(request: Request) -> str:

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.abilities import ExpectsLeft, ShowsTables
-from scrapy_focus.core.printable import counted, inflected, printable
+from scrapy_focus.core.printable import WORD, counted, inflected, printable
 from scrapy_focus.core.table_lines import in_lines
 from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.web.html import readable
@@ -158,7 +158,7 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
 
 def kinds(finds: Finds) -> str:
     """Say how many finds there are of each kind: "12 csv, 3 pdf"."""
-    named = [f"{n:,} {printable(kind, 40) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
+    named = [f"{n:,} {printable(kind, WORD) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
     rest = len(finds.kinds) - len(named)
     if rest:
         named.append(f"{rest} more {inflected(rest, 'kind', 'kinds')}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.core.printable import PARAGRAPH, brief, printable
 from scrapy_focus.web.entities import SYNTAXES, Reading, may_have_entities, read_entities
 from scrapy_focus.web.html import parsed
 from scrapy_focus.web.schemaorg import plain_name
@@ -139,7 +139,7 @@ class StructuredDataGoal:
 
     def __repr__(self) -> str:
         what = f"pages with {', '.join(self.names)}" if self.names else f"pages with {self.least} facts or more"
-        return printable(f"{what} in {' or '.join(self.syntaxes)}", 1000)
+        return printable(f"{what} in {' or '.join(self.syntaxes)}", PARAGRAPH)
 
 
 def _check_parameters(types: Collection[str], syntaxes: Collection[str], least: int) -> None:

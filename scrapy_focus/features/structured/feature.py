@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _OTHERS = "other types"
 _KEPT = 100  # types that are counted one by one
-_LONGEST = 200  # characters of a type
 
 
 class CountStructured(Feature):
@@ -41,7 +40,7 @@ class CountStructured(Feature):
             self.host.count("structured/entities", len(reading.entities))
             self.host.count("structured/wanted", len(self.goal.wanted(reading)))
             for name, n in Counter(name for entity in reading.entities for name in entity.types).items():
-                self.host.count(f"structured/type/{self._counted(printable(name, _LONGEST))}", n)
+                self.host.count(f"structured/type/{self._counted(printable(name))}", n)
         if reading.broken:
             self.host.count("structured/broken", reading.broken)
         if reading.cut:

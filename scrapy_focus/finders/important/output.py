@@ -9,7 +9,7 @@ from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.important.ranking import read_ranking
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
-from scrapy_focus.finders.kit.page.sums import LONGEST, sums_table
+from scrapy_focus.finders.kit.page.sums import sums_table
 from scrapy_focus.finders.kit.records.folder_names import GRAPH
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 
@@ -84,10 +84,10 @@ class ImportantOutput(Output):
     def waiting(self) -> Table | None:
         waiting = [page for page in self.ranking if not page.is_fetched]
         rows = [
-            Row(printable(page.url, LONGEST), [
+            Row(printable(page.url), [
                 Cell(f"{page.rank:,}"), Cell(f"{page.importance:,.2f}"), Cell(f"{page.links:,}"),
-                Cell(printable(page.anchor, LONGEST), "words"),
-                Cell(printable(page.page, LONGEST), "words", web_link(page.page)),
+                Cell(printable(page.anchor), "words"),
+                Cell(printable(page.page), "words", web_link(page.page)),
             ], web_link(page.url))
             for page in waiting[:_NEXT]
         ]  # fmt: skip

@@ -9,7 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import NAME, PARAGRAPH, WORD, counted, printable
 from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
@@ -33,7 +33,6 @@ _SHOWN = 50  # articles
 _PAGES = 30  # watched pages that are shown
 _HUBS = 15  # pages with new articles that are shown
 _DAYS = 14  # of which the requests are shown
-_LONGEST = 200  # characters of a title
 _GAP = 6 * HOUR  # in which nothing was asked for, from which on it is said
 _DAY = 24 * HOUR
 _UNITS = ((2 * 60, 1, "seconds"), (2 * HOUR, 60, "minutes"), (2 * _DAY, HOUR, "hours"))
@@ -94,7 +93,7 @@ def _title(watched: Watched) -> str:
     if not hosts:
         return "News"
     more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
-    return f"News of {printable(hosts[0], 80)}{more}"
+    return f"News of {printable(hosts[0], NAME)}{more}"
 
 
 def _summary(watched: Watched) -> str:
@@ -135,7 +134,7 @@ def _sent(watched: Watched) -> list[str]:
     if (asked := per_day(watched.hours, "requests", watched.last)) is not None:
         said.append(f"It sent {counted(asked, 'request')} a day.")
     if rate:
-        said.append(f"It may send {printable(str(rate), 40)}.")
+        said.append(f"It may send {printable(str(rate), WORD)}.")
     return [" ".join(said)] if said else []
 
 
@@ -156,7 +155,7 @@ def _waiting(watched: Watched) -> list[str]:
 def _shown(article: Article) -> Shown:
     changed = article.state == "changed"
     return Shown(
-        title=printable(article.title or article.anchor or article.url, _LONGEST), url=bare(article.url),
+        title=printable(article.title or article.anchor or article.url), url=bare(article.url),
         web=web_link(article.url), seen=_time(article.first_seen),
         published="" if article.published is None else _time(article.published),
         delay="" if article.delay is None else span(article.delay),
@@ -285,7 +284,7 @@ def _facts(watched: Watched) -> dict[str, str]:
         "State of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",
     }
-    return {name: printable(text, 1000) for name, text in facts.items() if text}
+    return {name: printable(text, PARAGRAPH) for name, text in facts.items() if text}
 
 
 def _rate(value: float) -> str:

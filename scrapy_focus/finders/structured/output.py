@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
-from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
+from scrapy_focus.finders.kit.page.sums import ROWS
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 from scrapy_focus.finders.structured.entities import host_sums, read_entities, types_of
@@ -69,7 +69,7 @@ class StructuredOutput(Output):
         counts = types_of(self.finds).most_common()
         rows = [
             Row(
-                printable(name, LONGEST),
+                printable(name),
                 [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")],
             )
             for name, n in counts[:ROWS]
@@ -90,7 +90,7 @@ class StructuredOutput(Output):
             )
             return Row(name, [Cell(f"{n:,}") for n in sums])
 
-        rows = [row(printable(each.host, LONGEST) or "(unknown)", [each]) for each in self.hosts[:ROWS]]
+        rows = [row(printable(each.host) or "(unknown)", [each]) for each in self.hosts[:ROWS]]
         if rest := self.hosts[ROWS:]:
             rows.append(row(counted(len(rest), "other"), rest))
         heads = ["Host", "Pages read", "With entities", "Entities"]

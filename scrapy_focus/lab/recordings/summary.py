@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import EXPLANATION, printable
 from scrapy_focus.lab.recordings.checksums import SUMS
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.html import REDIRECTING
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TYPES = 10  # MIME types that are listed
-_LONGEST = 2000  # characters of a row
 
 
 def describe(path: Path) -> str:
@@ -49,7 +48,7 @@ def describe(path: Path) -> str:
     ]
     types = _types(site)
     site.close()
-    lines = [printable(f"{path}"), *(f"  {name:<10} {printable(text, _LONGEST)}" for name, text in rows)]
+    lines = [printable(f"{path}"), *(f"  {name:<10} {printable(text, EXPLANATION)}" for name, text in rows)]
     return "\n".join([*lines, *types])
 
 

@@ -16,7 +16,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
-from scrapy_focus.core.printable import printable, reason_of
+from scrapy_focus.core.printable import LINE, printable, reason_of
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _WIDTH = 120  # of a line, where there is no terminal
-_LONGEST = 4000  # characters of a line that is printed
 
 
 class FocusCommand(ScrapyCommand):
@@ -177,7 +176,7 @@ def make(option: str, path: str, *sources: str) -> Any:
 
 def one_line(text: str) -> str:
     """Return a text as a command prints it: in one line that a terminal only shows, whatever a site put into it."""
-    return printable(text, _LONGEST)
+    return printable(text, LINE)
 
 
 def say(*lines: str) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from scrapy_focus.core.printable import counted, inflected, printable
+from scrapy_focus.core.printable import NAME, PARAGRAPH, REASON, counted, inflected, printable
 from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.records.notes import Notes
 
 _SHOWN = 100  # files in the page itself, which a browser shows without a script
-_LONGEST = 200  # characters of a name, text or address that are shown
-_LONGEST_SAID = 1000  # characters of a sentence of the goal
 _UNREAD = 5  # start URLs that could not be read, which are named
 
 
@@ -76,7 +74,7 @@ def page(report: Report) -> bytes:
         made=datetime.now(UTC),
         summary=output.summary(sums),
         results=_results(report),
-        alarm=printable(str(report.notes.state.get("alarm") or ""), _LONGEST_SAID),
+        alarm=printable(str(report.notes.state.get("alarm") or ""), PARAGRAPH),
         shown=[_shown(output, find) for find in output.finds[:_SHOWN]],
         has_states=_is_again(sums.states),
         data=_data(output),
@@ -108,7 +106,7 @@ def _title(report: Report) -> str:
     if not hosts:
         return "What was found"
     more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
-    return f"What was found on {printable(hosts[0], 80)}{more}"
+    return f"What was found on {printable(hosts[0], NAME)}{more}"
 
 
 def _is_again(states: dict[str, int]) -> bool:
@@ -139,8 +137,8 @@ def _results(report: Report) -> list[str]:
         said.append(f"{counted(cut, 'file')} {were} cut: the server sent only a part of {them}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
-        if printable(url, 300) not in said[-1]:
-            said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
+        if printable(url, REASON) not in said[-1]:
+            said.append(f"The crawl was to begin at {printable(url)}, too, which could not be read: {why}.")
     return [*said, *outlook(notes, output.noun)]
 
 
@@ -193,7 +191,7 @@ def _rendered(notes: Notes) -> list[str]:
 def _told(notes: Notes) -> list[str]:
     """Return what the goal told of the crawl, a sentence each."""
     told = notes.state.get("said")
-    said = [printable(each, _LONGEST_SAID) for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    said = [printable(each, PARAGRAPH) for each in told if isinstance(each, str)] if isinstance(told, list) else []
     return [f"{each[:1].upper()}{each[1:].rstrip('.')}." for each in said]
 
 
@@ -201,13 +199,13 @@ def _shown(output: Output, find: Any) -> Shown:
     columns = output.columns
     size = columns.measure.show(columns.measure.read(find))
     return Shown(
-        name=printable(columns.name.read(find) or find.url, _LONGEST), link=_quoted(output.path(find)),
+        name=printable(columns.name.read(find) or find.url), link=_quoted(output.path(find)),
         url=bare(find.url), web=web_link(find.url), kind=printable(columns.kind.read(find)),
-        size=f"{size}, cut" if output.is_cut(find) else size, place=printable(columns.place.read(find), _LONGEST),
-        page=bare(find.page), page_link=web_link(find.page), anchor=printable(find.anchor, _LONGEST),
+        size=f"{size}, cut" if output.is_cut(find) else size, place=printable(columns.place.read(find)),
+        page=bare(find.page), page_link=web_link(find.page), anchor=printable(find.anchor),
         state=printable(output.state(find), 20),
         more=[
-            (printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in output.further(find)
+            (printable(each.anchor), bare(each.page), web_link(each.page)) for each in output.further(find)
         ],
     )  # fmt: skip
 
@@ -233,12 +231,12 @@ def _data(output: Output) -> Markup:
     def number_shown(text: str) -> int:
         known = shown.get(text)
         if known is None:
-            known = shown[text] = number(printable(text, _LONGEST))
+            known = shown[text] = number(printable(text))
         return known
 
     columns, rows = output.columns, []
     for find in output.finds:
-        name = printable(columns.name.read(find) or find.url, _LONGEST)
+        name = printable(columns.name.read(find) or find.url)
         folder, slash, end = web_link(find.url).rpartition("/")
         folder_on_disk, separator, stored = output.path(find).rpartition("/")
         rows.append([

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_focus.core.printable import VALUE
 from scrapy_focus.web.link_kinds import links_like, pages_like, text_like
 from scrapy_focus.web.mime import extension
 from scrapy_focus.web.words import words_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _LEAST = 3  # finds to which links with the same text led, so that it stands for itself ...
 _SHARE = 0.02  # ... and share of all finds
-_LONGEST = 60  # characters of a text or address
 
 
 class Paid(NamedTuple):
@@ -36,15 +36,15 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
 
     Each request is in one of them; the last is left out if there is none.
     """
-    texts = [text_like(answer.anchor, _LONGEST) for answer in answers]
+    texts = [text_like(answer.anchor, VALUE) for answer in answers]
     common = _common(texts, answers)
     sums: dict[str, list[int]] = {}
     for answer, text in zip(answers, texts, strict=True):
-        pages = pages_like(answer.page, _LONGEST)
+        pages = pages_like(answer.page, VALUE)
         if text in common:
             words = links_like(text, "", pages)
         else:
-            words = links_like("", extension(answer.url)[:_LONGEST], pages)
+            words = links_like("", extension(answer.url)[:VALUE], pages)
         total = sums.setdefault(words, [0, 0])
         total[0] += answer.files > 0
         total[1] += answer.sent

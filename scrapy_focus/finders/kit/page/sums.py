@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 STATES = ("new", "changed", "same", "gone", "unseen")
 ROWS = 40  # of a table of sums
-LONGEST = 200  # characters of a name, text or address that are shown
 
 
 class Sum(NamedTuple):
@@ -86,7 +85,7 @@ def sums_table(
             *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in shown),
         ])  # fmt: skip
 
-    rows = [row(printable(each.name, LONGEST) or "(unknown)", [each]) for each in sums[:ROWS]]
+    rows = [row(printable(each.name) or "(unknown)", [each]) for each in sums[:ROWS]]
     if rest := sums[ROWS:]:
         rows.append(row(counted(len(rest), "other"), rest))
     return Table(name, caption, [*heads, *(state.capitalize() for state in shown)], rows)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted, printable
+from scrapy_focus.core.printable import NAME, PARAGRAPH, counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import paid, words_paid
-from scrapy_focus.finders.kit.page.sums import LONGEST, ROWS
+from scrapy_focus.finders.kit.page.sums import ROWS
 from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, starts_of
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table, first_of
 
@@ -34,7 +34,7 @@ def seen_table(report: Report) -> Table | None:
     noted, found = report.notes.state.get("seen"), report.output.types()
     seen = noted.items() if isinstance(noted, dict) else ()
     counts = Counter({str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found})
-    rows = [Row(printable(name, LONGEST), [Cell(f"{n:,}")]) for name, n in counts.most_common(_SEEN)]
+    rows = [Row(printable(name), [Cell(f"{n:,}")]) for name, n in counts.most_common(_SEEN)]
     caption = f"Types of entities on the pages that were read, which were not looked for.{first_of(len(counts), _SEEN)}"
     if not rows:
         return None
@@ -58,7 +58,7 @@ def words_table(report: Report) -> Table | None:
     """Return which words in the texts of links led to pages of the kind that is looked for; ``None`` if none did."""
     led_to = report.output.led_to
     words = words_paid(report.notes.answers) if led_to else []
-    rows = [_paid_row(printable(each.words, LONGEST), [each]) for each in words[:_PAID]]
+    rows = [_paid_row(printable(each.words), [each]) for each in words[:_PAID]]
     caption = f"Words in the texts of links that led to {led_to}, and what following such links brought."
     if not rows:
         return None
@@ -83,7 +83,7 @@ def skips_of(report: Report) -> list[str]:
     if rest := sum(n for _, n in report.reasons[_REASONS:]):
         said.append(f"{counted(rest, 'link')}: for other reasons.")
     if notes.elsewhere:
-        named = ", ".join(printable(host, 80) for host in notes.elsewhere[:_ELSEWHERE])
+        named = ", ".join(printable(host, NAME) for host in notes.elsewhere[:_ELSEWHERE])
         more = len(notes.elsewhere) - _ELSEWHERE
         said.append(
             f"Links to {counted(len(notes.elsewhere), 'other host')} were not followed: {named}"
@@ -99,8 +99,8 @@ def skips_of(report: Report) -> list[str]:
 def broken_table(report: Report) -> Table | None:
     """Return which links led nowhere; ``None`` if none did."""
     rows = [
-        Row(printable(each.url, LONGEST), [
-            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor, LONGEST), "words"),
+        Row(printable(each.url), [
+            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor), "words"),
         ], web_link(each.url))
         for each in report.broken[:_BROKEN]
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def broken_table(report: Report) -> Table | None:
 
 def _pages_with(broken: Broken) -> Cell:
     """Return the pages that have a broken link: the first, and the others where they can be folded out."""
-    first, *others = [Lead(printable(page, LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
+    first, *others = [Lead(printable(page), web_link(page)) for page in broken.pages] or [Lead("", "")]
     summary = f"and {counted(len(others) + broken.more, 'more page')}"
     if broken.more:
         others.append(Lead(f"and {counted(broken.more, 'further page')}", ""))
@@ -123,8 +123,8 @@ def _pages_with(broken: Broken) -> Cell:
 def ignored_table(report: Report) -> Table | None:
     """Return which parameters of URLs were ignored; ``None`` if none were."""
     rows = [
-        Row(printable(each.host, LONGEST), [
-            Cell(printable(each.name, LONGEST), "words"), Cell(f"{each.links:,}"),
+        Row(printable(each.host), [
+            Cell(printable(each.name), "words"), Cell(f"{each.links:,}"),
             Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known beforehand", "words"),
         ])
         for each in report.ignored[:_PARAMETERS]
@@ -153,7 +153,7 @@ def traffic_table(report: Report) -> Table | None:
         columns = [links, sum(each.requests for each in hosts), *named]
         return Row(name, [*(Cell(f"{n:,}") for n in columns), Cell(size_text(sum(each.size for each in hosts)))])
 
-    rows = [row(printable(each.host, LONGEST), [each]) for each in report.traffic[:ROWS]]
+    rows = [row(printable(each.host), [each]) for each in report.traffic[:ROWS]]
     if rest := report.traffic[ROWS:]:
         rows.append(row(counted(len(rest), "other"), rest))
     caption = (
@@ -191,7 +191,7 @@ def facts_of(report: Report) -> dict[str, str]:
         "State of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",
     }
-    return {name: printable(text, 1000) for name, text in facts.items() if text}
+    return {name: printable(text, PARAGRAPH) for name, text in facts.items() if text}
 
 
 def _all_requests(used: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted, inflected, printable
+from scrapy_focus.core.printable import PARAGRAPH, counted, inflected, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +96,7 @@ def ending(notes: Notes) -> str:
         return "There are no notes of a crawl in this folder."
     state = notes.state
     if "ending" in state:
-        return printable(str(state["ending"]), 1000)
+        return printable(str(state["ending"]), PARAGRAPH)
     reason = state.get("reason")
     if reason is None:
         return "It runs, or it was killed; the same command resumes it then. What stands here is what was found so far."
