@@ -166,6 +166,7 @@ MIXTURES = st.lists(
 ENDS = st.sampled_from(["", "</div>", 200 * "y "])
 
 
+@pytest.mark.slow
 @settings(max_examples=n_examples(20), deadline=None)
 @given(MIXTURES, ENDS, st.sampled_from(TREES))
 @example(['<div class="row"><a href="/x{i}">'], 200 * "y ", all_places)
