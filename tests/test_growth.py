@@ -153,6 +153,7 @@ def repeated(piece: str) -> Callable[[int], str]:
     return lambda n: "".join(piece.replace("{i}", str(i)) for i in range(n))
 
 
+@pytest.mark.few(63)
 @pytest.mark.parametrize("work", TREES)
 @pytest.mark.parametrize("piece", PAGES.values(), ids=PAGES)
 def test_reading_a_parsed_page_is_linear(piece: str, work: Callable[[Any], object]) -> None:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
 #: Pages whose examples crawl for seconds.
-LONG = {ROOT / "docs" / f"{name}.rst" for name in ("compare", "replay", "synthetic-news", "systems/branching-bandit")}
+LONG = {
+    ROOT / "docs" / f"{name}.rst"
+    for name in ("compare", "replay", "synthetic-news", "systems/branching-bandit", "write-a-frontier")
+}
 OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
 OF_FEATURES = {name for feature in documented_features() for name in feature.settings}
 LANGUAGES = {"console", "json", "python", "text"}

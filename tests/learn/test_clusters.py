@@ -170,7 +170,7 @@ def test_centroids_forget_what_few_members_have(index: str) -> None:
         assert np.sqrt(clusters._norms[cluster]) == pytest.approx(np.linalg.norm(centroid), rel=1e-4)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_thinned_clusters_can_be_stored(index: str) -> None:
     """After pickling among evictions they go on as if nothing had happened."""
     assert crowded(index, entries=90, stop=450)[1] == crowded(index, entries=90)[1]

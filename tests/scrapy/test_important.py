@@ -189,6 +189,7 @@ def run(server: SiteServer, out: Path, until: int = 0) -> int:
     return run_forked(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
     """The table and the page are those of a crawl that nobody disturbed; a page can be made while it lies dead."""
     with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.0) as server:
