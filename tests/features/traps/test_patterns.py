@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,3 +76,12 @@ def test_each_limit_is_a_documented_stat() -> None:
 def test_limits_are_those_of_the_settings() -> None:
     """Where nobody says otherwise."""
     assert Limits() == Limits(MAX_LINKS.default, MAX_FOLDERS.default, MAX_REPEATS.default, MAX_COPIES.default)
+
+
+def test_the_table_of_limits_has_the_defaults() -> None:
+    """``SECURITY.rst`` says the same numbers."""
+    table = " ".join((Path(__file__).parents[3] / "SECURITY.rst").read_text(encoding="utf-8").split())
+    limits = Limits()
+    assert f"the first {limits.links:,} - ``FOCUS_MAX_LINKS``" in table
+    assert f"{limits.folders} parts, and {limits.repeats} times the same one" in table
+    assert f"the links of the first {limits.copies} are followed" in table
