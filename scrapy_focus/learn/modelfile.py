@@ -38,7 +38,7 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others are inflated with
 
 # what NumPy, JSON and zipfile raise for bytes that are not what was written
 _DAMAGED = (
-    ValueError, EOFError, KeyError, ArithmeticError, RecursionError, MemoryError, NotImplementedError, SyntaxError,
+    ValueError, EOFError, KeyError, ArithmeticError, RuntimeError, MemoryError, SyntaxError,
     TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
