@@ -558,7 +558,7 @@ ROWS: dict[str, Setting[Any]] = {field: row for field, row in vars(Config).items
 SETTINGS = tuple(sorted(row.name for row in ROWS.values()))
 
 #: Settings of earlier versions, and what to set in their place.
-_GONE = {"FOCUS_PLATEAU": 'FOCUS_STOP = "scrapy_focus.Plateau"'}
+GONE = {"FOCUS_PLATEAU": 'FOCUS_STOP = "scrapy_focus.Plateau"'}
 
 
 def check_names(settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
@@ -571,8 +571,8 @@ def check_names(settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
         if isinstance(name, str) and name.startswith("FOCUS_") and name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]}? " if near else ""
-            if name in _GONE:
-                meant = f"use {_GONE[name]}. "
+            if name in GONE:
+                meant = f"use {GONE[name]}. "
             raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(known)}")
 
 

@@ -238,7 +238,7 @@ class Entry:
 
 _SAYS_ALL = (Probed, BudgetExhausted, BrowserFailed, RedirectSeen)  # whatever else is known of the pick
 #: Labels of failures, and of their subclasses.
-_LABELS: dict[type, str] = {
+LABELS: dict[type, str] = {
     Probed: "probed",
     BudgetExhausted: "budget",
     BrowserFailed: "browser",
@@ -251,8 +251,8 @@ _LABELS: dict[type, str] = {
 
 def _label_of(failure: BaseException) -> str:
     for kind in type(failure).__mro__:
-        if kind in _LABELS:
-            return _LABELS[kind]
+        if kind in LABELS:
+            return LABELS[kind]
     return "failure"
 
 

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_focus.engine.inflight import LABELS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -88,6 +90,7 @@ def labels() -> Iterator[str]:
     """Yield what ``Entry.label`` can return, but for verdicts."""
     tree = ast.parse((PACKAGE / "engine/inflight.py").read_text())
     label = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "label")
+    yield from (*LABELS.values(), "failure")
     for node in ast.walk(label):
         if isinstance(node, ast.Return) and node.value is not None:
             yield from (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))

@@ -347,11 +347,17 @@ def test_a_falling_cap() -> None:
     assert caps == [5] * 9 + [2] * 31
 
 
-@pytest.mark.parametrize("params", [(0, None, 1), (5, 6, 1), (None, 2, 1), (5, 2, 0)])
-def test_caps_that_cannot_be(params: tuple[int | None, int | None, int]) -> None:
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ((0, None, 1), "per_domain=0"), ((5, 6, 1), "per_domain=5"), ((None, 2, 1), "per_domain=None"),
+        ((5, 2, 0), "falls_every=0"),
+    ],
+)  # fmt: skip
+def test_caps_that_cannot_be(params: tuple[int | None, int | None, int], said: str) -> None:
     """They are refused, and the message says what was got."""
     cap, least, every = params
-    with pytest.raises(ConfigError, match=f"per_domain={cap}"):
+    with pytest.raises(ConfigError, match=said):
         TreeQ(per_domain=cap, per_domain_least=least, falls_every=every)
 
 

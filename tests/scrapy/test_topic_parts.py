@@ -17,6 +17,7 @@ from scrapy.settings import Settings
 
 from scrapy_focus import ConfigError
 from scrapy_focus.config import Config
+from scrapy_focus.features import rows_of
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.spiders import middlewares
 from scrapy_focus.finders.topic import spider as topic
@@ -197,7 +198,10 @@ def test_a_cluster_has_no_topic_that_learns(tmp_path: Path) -> None:
         Config.from_settings(Settings(settings), TreeQ)
     settings = {"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path)}
     mine = spider(settings, seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")
-    assert isinstance(Config.from_settings(mine.crawler.settings, TreeQ).mission().topic, KeywordRelevance)
+    assert isinstance(
+        Config.from_settings(mine.crawler.settings, TreeQ, rows_of(mine.crawler.settings)).mission().topic,
+        KeywordRelevance,
+    )
 
 
 def test_the_folder_of_the_results_is_made(tmp_path: Path) -> None:
@@ -254,7 +258,7 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
         budget=1000,
     )
     assert mine.seeds == [SEED, "http://b.test/#part"]
-    config = Config.from_settings(mine.crawler.settings, TreeQ)
+    config = Config.from_settings(mine.crawler.settings, TreeQ, rows_of(mine.crawler.settings))
     assert config.budget_requests == 1000
     assert config.keywords == ("bees", "queen excluder")
     assert config.explain
@@ -270,7 +274,7 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
     assert config.mission().topic is config.goal.relevance
     assert list(mine.crawler.settings["FEEDS"]) == [str(tmp_path / "o.jsonl")]
     plain = spider(seeds=SEED, keywords="bees, queen", per_domain="5-2", budget=1000, out=tmp_path / "p.jsonl")
-    config = Config.from_settings(plain.crawler.settings, TreeQ)
+    config = Config.from_settings(plain.crawler.settings, TreeQ, rows_of(plain.crawler.settings))
     policy, mission = config.make_policy(), config.mission()
     assert isinstance(policy, TreeQ)
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 334)

@@ -214,8 +214,10 @@ class Visits(Feature):
         if response.status == _GONE or following.misses >= MISSES:
             self.host.count("visit/gone")
             outcome = outcome._replace(once=True)
-        if coming.changed is not None:
-            self.host.count("visit/changed" if coming.changed else "visit/unchanged")
+        if coming.changed:
+            self.host.count("visit/changed")
+        elif coming.changed is not None:
+            self.host.count("visit/unchanged")
         return outcome, following
 
     def _seen(self, coming: Coming, following: Visit, outcome: Outcome, response: Response) -> Visit:
