@@ -29,15 +29,17 @@ demo-news: $(VENV)/installed
 # package.
 unexport PYTHONDONTWRITEBYTECODE
 
-# One more than there are cores, as many tests wait for servers and processes.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+# Two more than there are cores, as many tests wait for servers and processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 # Thousands of tests crawl real servers, and a machine may stand still at any moment: a few that fail may try again.
 # Each is told with its traceback, and is to be mended; AGAIN= lets none try again.
 AGAIN ?= --reruns 2 --max-suite-reruns 6 --rerun-show-tracebacks
+# pytest rewrites and compiles the assertions of 350 files. Done once, beside mypy, no worker has to.
+COMPILE = $(PY) -m pytest --collect-only -qq -m 'not slow and not alone' > /dev/null
 test: $(VENV)/installed-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+	$(COMPILE) & $(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone' $(AGAIN)
 	$(PY) -m pytest -q -m 'alone and not slow' $(AGAIN)

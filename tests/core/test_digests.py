@@ -187,7 +187,7 @@ def test_a_digest_of_a_text_names_its_way() -> None:
     assert text_of("", page="<body><ul><li><a href=/>x</a></ul></body>") == ""
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["<ul>", "<ul><li><a>", "<div class=related>", "<div>x", "<a>x", "<article>", "<ul><li>x</ul>", "<!-- x -->y"],
