@@ -29,8 +29,8 @@ demo-news: $(VENV)/installed
 # package.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two more than there are cores, as many tests wait for servers and processes.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
+# One more than there are cores, as many tests wait for servers and processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # Thousands of tests crawl real servers, and a machine may stand still at any moment: a few that fail may try again.
 # Each is told with its traceback, and is to be mended; AGAIN= lets none try again.
 AGAIN ?= --reruns 2 --max-suite-reruns 6 --rerun-show-tracebacks

@@ -579,6 +579,7 @@ def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path
     assert words[words.index("--latency") + 1] == "recorded"
 
 
+@pytest.mark.slow
 def test_a_folder_is_only_used_again_for_a_comparison(tmp_path: Path) -> None:
     """An earlier comparison is replaced with all its files; anything else in a folder stays as it was."""
     first = comparison({"old": {"BFS": [1.0, 2.0]}, "other": {"BFS": [1.0, 2.0]}})

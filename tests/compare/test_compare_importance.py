@@ -61,6 +61,7 @@ def made(values: dict[str, dict[str, list[float]]], metric: str = "pst_5") -> Co
     return result
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_measures(found: Comparison, sites: list[Path]) -> None:
     """They are P_ST and P_CS of the pages of each crawl; what it found is as it is without."""
     site = RecordedSite(sites[1])

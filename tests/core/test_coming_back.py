@@ -250,6 +250,7 @@ class Forgetful(EachAgain):
         return {**super().__getstate__(), "every": 1.0}
 
 
+@pytest.mark.slow
 def test_check_policy_knows_policies_that_come_back() -> None:
     """It ends their crawls, lets time pass, and finds those that forget what they have to keep."""
     check_policy(partial(EachAgain, every=0.0))

@@ -218,6 +218,7 @@ def test_an_empty_file_has_nothing_to_place(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is written before the next one is read: what is in memory of records is never more than one part."""
     monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 500)

@@ -196,7 +196,7 @@ TestDrawnBothWays = DrawnBothWays.TestCase
 TestDrawnBothWays.settings = SETTINGS
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @BOTH
 def test_many_links_come_back(keeps: Keeps, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues of several runs, and arms of several chunks, are as they were."""

@@ -108,6 +108,7 @@ def test_passing_over_busy_hosts_notes_each_once(hosts: int) -> None:
     assert frontier.pop(0).rank == 1998.0
 
 
+@pytest.mark.slow
 def test_a_waiting_link_takes_less_than_280_bytes() -> None:
     """100,000 links with URLs of 75 characters, 125 bytes as a string, cost less than 280 bytes each, URL included."""
     tracemalloc.start()

@@ -183,6 +183,7 @@ def test_another_goal_is_refused_where_the_policy_has_a_parameter_of_that_name(t
         resumed(Revisits(goal="copies"), tmp_path)
 
 
+@pytest.mark.slow
 def test_the_same_settings_are_the_same_in_another_process(tmp_path: Path) -> None:
     """Sets of words have another order in each process; that is no difference."""
     stopped(TagPath(), tmp_path)

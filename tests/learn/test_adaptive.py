@@ -163,6 +163,7 @@ def test_the_digest_tells_what_was_given() -> None:
     assert AdaptiveRelevance(keywords=KEYWORDS, frequency=0.1).digest != digest
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_bounded() -> None:
     """The state after 1,000 long pages is below 5 MB."""
     rng = np.random.default_rng(0)

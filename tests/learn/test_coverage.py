@@ -316,7 +316,7 @@ def crawl(site: RecordedSite, every: int, seed: int = 0) -> tuple[Asked, int]:
     return policy, int(truth.exhaustive.worth)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_intervals_hold_in_simulated_crawls(recorded: RecordedSite) -> None:
     """From half of the targets to the last but few, four of five intervals hold, and in the end nothing is left."""
     holds = []

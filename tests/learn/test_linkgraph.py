@@ -236,6 +236,7 @@ def test_a_page_with_very_many_links(links: Sequence[int]) -> None:
     assert web.values().sum() == pytest.approx(0.1 * len(web.graph) + (0.09 if others else 0))
 
 
+@pytest.mark.slow
 def test_columns_take_no_more_than_is_promised() -> None:
     """At most 60 bytes a known page with its key and number, 20 of which are the policy's, and 4 a link."""
     rng = np.random.default_rng(0)

@@ -121,6 +121,7 @@ def test_scores_do_not_depend_on_company(model: LinearRelevance) -> None:
     assert model.score([]).shape == (0,)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process() -> None:
     """The digest depends on the examples alone, not on the order of a set or on hash seeds."""
     found = set()

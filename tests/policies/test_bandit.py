@@ -209,6 +209,7 @@ class UnrulyOwn(Unruly):
         return float(self.stats.sums[arm]) + 0.1 * (waiting % 7) - 0.3 * pulls if pulls else -np.inf
 
 
+@pytest.mark.slow
 @settings(max_examples=n_examples(30), deadline=None)
 @given(
     base=st.sampled_from([Unruly, UnrulyExplorer, UnrulyGreedy, UnrulyOwn]),

@@ -96,6 +96,7 @@ def dead_languages(pick: Pick) -> tuple[Outcome, list[Link]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_cluster_of_dead_links_is_left_alone() -> None:
     """With twenty dead links in the footer of each page, a few are hit before 50 better pulls, and hardly any after that.
 

@@ -83,7 +83,7 @@ def key_of(path: str) -> int:
     return int.from_bytes(hashlib.blake2b(path.encode(), digest_size=8).digest(), "big") >> 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("trap", ["calendar", "session", "sort"])
 def test_the_default_policy_leaves_an_endless_part(trap: str) -> None:
     """It spends less than a tenth of its requests there, and finds nearly as much as without; breadth-first does not."""

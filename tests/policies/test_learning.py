@@ -11,7 +11,7 @@ from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.policies.portal import share_found
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [1, 16])
 def test_tagpath_finds_more_than_orderings(in_flight: int) -> None:
     """With 30 % of the requests it finds 30 % of all targets more than breadth-first and random, and twice as many.

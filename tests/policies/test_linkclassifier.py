@@ -390,6 +390,7 @@ def shares(make: Callable[[], Policy], *, lists: bool, seeds: Sequence[int] = ra
     return mean(Web(seed, lists=lists).harvest(make(), seed) for seed in seeds)
 
 
+@pytest.mark.slow
 def test_beats_an_order_that_learns_nothing_where_words_tell() -> None:
     """By .25 over breadth-first and random order, where anchors say of most pages what they are on."""
     learned = shares(partial(OnlineLinkClassifier, learning_limit=50), lists=False)

@@ -168,6 +168,7 @@ def test_a_crawl_goes_on_past_all_limits(make: Callable[[], Policy]) -> None:
         assert not policy._adopted
 
 
+@pytest.mark.slow
 def test_small_limits_leave_something_to_learn() -> None:
     """With a vocabulary of 300 and two entries a cluster, 30 % of the requests still find far more than random order does.
 

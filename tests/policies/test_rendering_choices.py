@@ -77,7 +77,7 @@ class Without(BranchingBandit):
 # What is found, and what it costs
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mix", "in_flight", "most"), [(30, 16, 1.25), (72, 1, 1.25)])
 def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_flight: int, most: float) -> None:
     """98 % of the files for a quarter more work at most, and no more than 5 % more requests; of pages whose scripts

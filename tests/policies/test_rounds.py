@@ -259,6 +259,7 @@ def test_numbers_of_links_that_are_none_are_named(links: Any) -> None:
         HubsInTurn(links=links)
 
 
+@pytest.mark.slow
 def test_promises_are_kept_with_other_parameters() -> None:
     """Rounds that are broken off, and hubs of few links."""
     check_policy(partial(Restarts, every=100 / DAY))

@@ -420,6 +420,7 @@ def test_every_byte_of_an_uncompressed_archive_counts(tmp_path: Path) -> None:
         assert statuses_of(archive.path, tmp_path / f"{place}.sqlite") == {"": 200, "one.html": 0}
 
 
+@pytest.mark.slow
 def test_a_small_archive_that_inflates_to_a_large_one_is_read_in_little_memory(tmp_path: Path) -> None:
     """Of a body, or of what one decompresses to, no more is read than of any; its size is what it was."""
     zeros = bytes(150 << 20)

@@ -239,6 +239,7 @@ class Forgetful(LinkFloor):
         return super().select(busy)
 
 
+@pytest.mark.slow
 def test_it_is_between_omniscient_and_breadth_first(profile: RecordedSite) -> None:
     """At each share of the targets, and far below breadth-first at 90 %; every seed gives the same crawl."""
     truth = SiteTruth(profile, FilesGoal(), ignored=())

@@ -82,6 +82,7 @@ def test_the_same_truth(sites: list[RecordedSite]) -> None:
     assert [one.kind(url) for url in urls] == [other.kind(url) for url in urls]
 
 
+@pytest.mark.slow
 def test_processes_map_the_columns(path: Path, sites: list[RecordedSite]) -> None:
     """A comparison in two processes finds what one in this process does, and leaves the columns as they are."""
     before = path_of(path).stat()

@@ -215,6 +215,7 @@ def test_an_interrupt_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]["interrupted"]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_bar(project: Path, tmp_path: Path) -> None:
     """On a terminal progress is a bar with the number of runs and the time that is left."""
     ours, theirs = pty.openpty()

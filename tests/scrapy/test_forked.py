@@ -90,6 +90,7 @@ def test_a_fork_can_be_waited_for_and_killed() -> None:
         assert each.wait(HANG) == each.poll() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_each_command_and_spider_can_be_imported_first() -> None:
     """Each imports what it needs, whatever is imported before it."""
     names = [module.__name__ for package in PACKAGES for module in modules_of(package)]

@@ -51,7 +51,7 @@ def test_items_are_those_of_the_stock_scheduler(
     assert len(theirs.items) >= 2
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("spider", [Details, Rules, Everywhere], ids=lambda spider: spider.name)

@@ -222,6 +222,7 @@ def test_policies_that_count_hosts_refuse_it(policy: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_names_without_end_are_not_made() -> None:
     """From the 4,097th on, links wait under the name of their host alone; odd hosts and priorities are told again."""
     priorities = Priorities()

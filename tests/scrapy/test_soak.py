@@ -73,6 +73,7 @@ def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
     assert done.kills.total() >= 2
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_has_told_of_overdue_answers(tmp_path: Path) -> None:
     """What it asked for again for that reason, before the kill, is not needless."""
     waits = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 100}

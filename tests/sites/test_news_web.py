@@ -136,6 +136,7 @@ def test_a_proxy_serves_it_and_remembers_who_was_asked_when() -> None:
     assert times[0] > 0
 
 
+@pytest.mark.slow
 def test_a_command_serves_it() -> None:
     """It says where, by which clock, and what is behind it; the options of one site are refused."""
     command = [sys.executable, "-m", "scrapy_focus.lab.sites.news", "--port", "0", "--hosts", "3", "--days", "1"]

@@ -118,7 +118,7 @@ def test_number_of_pages_is_met(pages: int) -> None:
     assert 0.25 <= site.n_targets / site.n_pages <= 0.35
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [1_000, 2_000])
 def test_share_of_pages_with_data(pages: int) -> None:
     """Between 10 and 12 % of the pages link to a target."""
