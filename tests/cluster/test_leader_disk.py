@@ -6,6 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
+import pytest
 from crawls import Follower
 from mocksite import tree_paths
 
@@ -14,13 +15,13 @@ from tests.cluster.workers import fetched, share
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from mocksite import MockSite
 
 PAGES = 60
 EVENTS = 150  # that find room
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_crawl_of_all_workers(
     site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -288,6 +288,7 @@ class Away(NearEngine):
         type(self).resets += 1
 
 
+@pytest.mark.slow
 def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed calls said is said again, what they brought is not used: each page is fetched and counted once."""
     monkeypatch.setattr(Away, "calls", 0)

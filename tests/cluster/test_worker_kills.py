@@ -122,6 +122,7 @@ def test_a_worker_and_the_leader_are_killed(forks: Forks, tmp_path: Path) -> Non
     assert read_status(hunt.folder / "job")["used"]["requests"] == 200
 
 
+@pytest.mark.slow
 def test_a_budget_is_exact_through_kills_of_leaders(forks: Forks, tmp_path: Path) -> None:
     """As many requests in the log of the server as were allowed."""
     settings = {**BREADTH_FIRST, **LONG, "FOCUS_BUDGET_REQUESTS": 120}

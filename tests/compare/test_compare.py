@@ -101,6 +101,7 @@ def test_one_process_gives_the_same(sites: list[Path]) -> None:
     assert identical(classes, names)
 
 
+@pytest.mark.slow
 def test_conditions_reach_the_simulation(sites: list[Path], user: str) -> None:
     """Budget, requests in flight, latency, extensions and goal are those that were asked for; goals are copied."""
     counting = importlib.import_module(user).Pages()
@@ -298,6 +299,7 @@ def test_a_failing_policy_does_not_stop_the_others(sites: list[Path], user: str,
     assert not found.paired("requests_90")["Failing"].verdicts
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_takes_one_run_along(sites: list[Path], user: str) -> None:
     """Where a run kills its process, that run failed, and all others are made."""
     found = compare(["BFS", f"{user}.Dying", "DFS"], sites[:1], seeds=range(1), jobs=2)

@@ -110,6 +110,7 @@ def test_without_it_nothing_changes(found: Comparison, sites: list[Path], tmp_pa
         plain.table("pst_5")
 
 
+@pytest.mark.slow
 def test_the_folder_has_both_kinds_of_numbers(found: Comparison, tmp_path: Path) -> None:
     """Columns, means and curves of important pages stand beside those of what was found; pictures too."""
     folder = write(found, tmp_path / "out", metric="pst_5").parent

@@ -20,6 +20,7 @@ def pages() -> list[marked.Made]:
     return [page for page in made if may_have_entities(page.source)][:PAGES]
 
 
+@pytest.mark.slow
 def test_the_answer_is_that_of_extruct(pages: list[marked.Made]) -> None:
     """On each of many pages: the same entities with the same values in the same order, as many facts, and as many
     broken scripts as it gives up on.

@@ -208,6 +208,7 @@ def test_many_links_come_back(keeps: Keeps, path: Path, tmp_path: Path, monkeypa
     both_ways(path, keeps, tmp_path / "copy", DIVISIONS)
 
 
+@pytest.mark.slow
 @BOTH
 def test_many_that_were_given_up_together_come_back(keeps: Keeps, path: Path, tmp_path: Path) -> None:
     """Nobody has asked for them since, so their keys are not where others are."""
@@ -292,7 +293,7 @@ OF_ONE_KIND: dict[str, tuple[Keeps, Callable[[Any], object]]] = {
 }
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("keeps", "change"),
     [(keeps, change) for change in CHANGES.values() for keeps in (Ranks(), VECTORS)] + [*OF_ONE_KIND.values()],
@@ -363,6 +364,7 @@ def test_a_file_that_is_no_index_is_not_used(content: bytes, path: Path, caplog:
     frontier.close()
 
 
+@pytest.mark.slow
 def test_columns_that_do_not_fit_are_not_used(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Also an index that says of itself that it is whole may be somebody else's work."""
     stopped(path, Ranks())
@@ -523,7 +525,7 @@ while True:
 """
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_kill_at_any_moment_leaves_the_last_checkpoint(seed: int, path: Path, tmp_path: Path) -> None:
     """While a frontier is opened, written to and closed over and over, it may be killed at any time."""

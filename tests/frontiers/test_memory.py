@@ -27,6 +27,7 @@ def filled(n: int, *, hosts: int = 3, arms: int = 1) -> RankedFrontier:
     return frontier
 
 
+@pytest.mark.slow
 def test_moving_everything_again_and_again_takes_no_more_memory() -> None:
     """After 50 rounds of new ranks for all links, rows and heaps hold no more than three entries a link."""
     n, rng = 2000, np.random.default_rng(0)

@@ -77,6 +77,7 @@ def test_the_panel_shows_no_escape_sequence_of_a_site(nursery: Nursery, server: 
     assert not unprintable(re.sub(r"\x1b\[[?0-9;]*[A-Za-z]|\r", "", shown))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", ["\x1b[31m", "\x9b31m", "a\rb", "\u202e", "\u2028", "\x7f", "\udc9b"])
 def test_what_is_unprintable(text: str) -> None:
     """What moves a cursor, turns the direction of writing or ends a line is unprintable; letters and line ends are not."""

@@ -152,7 +152,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 7)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kills", [(), (0,), (2, 1), (-1,)], ids=str)
 @pytest.mark.parametrize(
     ("policy", "before"),

@@ -44,6 +44,7 @@ def test_the_format_before_can_be_read() -> None:
     }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_job_of_an_earlier_format_resumes(name: str, jobs: Path) -> None:
     """It knows what it knew when it was killed, crawls to its end, and has the current format from then on."""

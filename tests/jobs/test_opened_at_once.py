@@ -64,6 +64,7 @@ def test_a_stopped_crawl_goes_on_the_same_with_and_without_its_index(name: str, 
         assert (jobdir / "focus" / INDEX).exists()
 
 
+@pytest.mark.slow
 def test_a_tree_that_divided_its_links_goes_on_the_same(tmp_path: Path) -> None:
     """The divisions are in the index, and the policy says them again."""
     web = Web()

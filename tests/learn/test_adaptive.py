@@ -38,7 +38,7 @@ GIVEN = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.05, 0.4])
 @pytest.mark.parametrize("given", GIVEN)
 def test_it_finds_the_topic_and_how_frequent_it_is(given: str, share: float) -> None:
@@ -133,6 +133,7 @@ def test_a_given_frequency_is_kept() -> None:
     assert rare.score(texts).mean() < often.score(texts).mean()
 
 
+@pytest.mark.slow
 def test_a_crawl_that_resumes_goes_on_as_if_it_had_not_stopped() -> None:
     """A new model with the state of an old one scores alike, now and after more pages; so does one out of a pickle."""
     seen = stream(250, 0.2)

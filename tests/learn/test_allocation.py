@@ -203,6 +203,7 @@ def test_waits_are_in_order(shortest: float, longest: float) -> None:
         Plan(Changes(), shortest=shortest, longest=longest)
 
 
+@pytest.mark.slow
 def test_copies_are_kept_nearly_as_well_as_by_true_rates() -> None:
     """Three quarters of the way from equal intervals to the best there is, and a mean age at most half as long again."""
     ways, ages = [], []

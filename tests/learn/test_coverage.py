@@ -329,7 +329,7 @@ def test_intervals_hold_in_simulated_crawls(recorded: RecordedSite) -> None:
     assert sum(holds) >= 0.8 * len(holds)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_asking_changes_no_choice(recorded: RecordedSite) -> None:
     """Whoever asks what is left after each outcome has the same crawl as who never does."""
     often, _ = crawl(recorded, every=1)

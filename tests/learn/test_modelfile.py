@@ -80,7 +80,7 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return made
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("says", ["the truth", "less"])
 def test_a_small_file_that_inflates_to_a_large_one_is_refused(

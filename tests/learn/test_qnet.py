@@ -295,6 +295,7 @@ def trained(n: int, *, stop: int = -1, seed: int = 0, gamma: float = 0.5) -> tup
     return network, losses
 
 
+@pytest.mark.slow
 def test_what_leads_to_a_reward_is_worth_a_part_of_it() -> None:
     """A reward of 1 is worth 1, what leads to it gamma, and what leads nowhere 0."""
     network, _ = trained(2500)

@@ -125,7 +125,7 @@ def walk(
     return chosen
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("arms", "seed"), [(3, 0), (40, 1), (400, 2)])
 @pytest.mark.parametrize("base", [Numbered, Explorer, Greedy])
 def test_auer_chooses_as_the_formula_does(base: type[Numbered], arms: int, seed: int) -> None:

@@ -642,6 +642,7 @@ def test_small_limits_leave_something_to_learn(monkeypatch: pytest.MonkeyPatch) 
     assert mean(found) > 0.5
 
 
+@pytest.mark.slow
 def test_pages_without_an_outcome_are_forgotten() -> None:
     """Whoever places the links of a page and never reports it is owed nothing beyond 4,096 pages."""
     bandit = policy()

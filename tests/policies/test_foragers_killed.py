@@ -145,7 +145,7 @@ def check(
         killed.crawl.close()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "in_flight", "places"),
     [

@@ -452,7 +452,7 @@ def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_las
     assert "z.test" in hosts
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["best", "joint"])
 def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_first(score: str) -> None:
     """Five hundred hosts were found when any page was as likely as not; by now cakes are better than most, by less."""

@@ -181,6 +181,7 @@ def shares(policy: Any, web: ManyHosts, n: int) -> float:
     return sum(web.good[key - 1] for key in keys(steps(crawl, web, n=n))) / n
 
 
+@pytest.mark.slow
 def test_each_form_finds_more_than_breadth_first() -> None:
     """On a web where a third of the hosts have data on most of their recipes, in a quarter of the requests."""
     web = ManyHosts(1_200, domains=12, seed=11)

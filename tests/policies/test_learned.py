@@ -61,6 +61,7 @@ def changed(path: Path, to: Path, change: Change) -> Path:
     return to
 
 
+@pytest.mark.slow
 def test_a_crawl_that_begins_with_a_file_finds_targets_sooner(files: list[Path]) -> None:
     """With a tenth of the requests it finds a quarter more on the same portal, over two portals.
 

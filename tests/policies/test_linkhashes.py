@@ -259,6 +259,7 @@ def read_odd() -> str:
     return rows(*[link(i, url=url, anchor=url[:300]) for i, url in enumerate(ODD)]).tobytes().hex()
 
 
+@pytest.mark.slow
 def test_features_are_the_same_in_every_process() -> None:
     """Strings hash differently in another process, and features do not."""
     words = "from tests.policies.test_linkhashes import read_odd; print(read_odd())"

@@ -226,7 +226,7 @@ def full(policy: TagPath | TagPathOffline) -> None:
             i += 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "megabytes"), [(TagPath, 12), (TagPathOffline, 8)])
 def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(make: Callable[[], TagPath], megabytes: float) -> None:
     """Full of everything, a pickle is as large as documented, and what comes out of it decides as before."""

@@ -422,6 +422,7 @@ def test_links_that_change_at_each_rendering_end(chain: bool) -> None:
 # What is remembered
 
 
+@pytest.mark.slow
 def test_a_crawl_that_is_resumed_decides_the_same(tmp_path: Path) -> None:
     """After kills, from its journal and from a checkpoint: the same picks, and the same is known of templates."""
     web = world(30, 5)
@@ -456,6 +457,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_next_crawl_begins_with_what_is_known(learned: Path) -> None:
     """Pages whose scripts change nothing are not rendered but to look again, and the app is rendered at once: its first
     pages too, but for one that is a check.

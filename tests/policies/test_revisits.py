@@ -124,6 +124,7 @@ def test_what_appears_on_a_known_page_goes_before_what_may_be_old() -> None:
     assert sum(earned) > 70, "they have arms of their own"
 
 
+@pytest.mark.slow
 def test_copies_are_visited_by_what_they_are_worth_and_none_is_forgotten() -> None:
     """Targets are visited again, and one that always changes at the longest wait at the latest."""
     policy, clock = Revisits(goal="copies", per_day=48.0, longest=2.0, explore=0.0), Clock()
@@ -305,6 +306,7 @@ def test_what_is_said_of_a_page_wakes_it_as_far_as_it_proved_right() -> None:
     assert policy.belief.trust("h.test", "sitemap") < before
 
 
+@pytest.mark.slow
 def test_a_crawl_that_was_killed_chooses_what_it_would_have_chosen(tmp_path: Path) -> None:
     """Due times and rates are what they would have been."""
     site = Hubs([1.0, 2.0, 5.0], old=20)

@@ -169,7 +169,7 @@ def check(tmp_path: Path, places: list[tuple[str, int]], params: dict[str, Any],
         killed.crawl.close()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "rate", "places"),
     [

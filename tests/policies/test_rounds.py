@@ -161,6 +161,7 @@ def test_a_hub_of_many_links_is_placed_in_parts() -> None:
     assert Counter(world.visits(40))[2] == 0
 
 
+@pytest.mark.slow
 def test_known_pages_at_random() -> None:
     """Each as likely as any other, at intervals of any length; two seeds, two orders."""
     orders = []

@@ -195,6 +195,7 @@ def test_ids_in_every_teaser_split_short_paths() -> None:
         assert len({arm for _, _, arm in steps(crawl, 2)}) == arms
 
 
+@pytest.mark.slow
 def test_the_choice_within_an_arm_is_uniform() -> None:
     """Each link of an arm leaves first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()

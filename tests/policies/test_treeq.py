@@ -507,7 +507,7 @@ def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
     assert policy.tree.counts.sum() == 2, "the seed and the page"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "how"), [*((mode, "killed") for mode in MODES), ("tree", "stopped")])
 def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, how: str) -> None:
     """Stopped or killed after each 37 pages, a crawl on disk asks for the same pages in the same order as in one piece."""

@@ -364,6 +364,7 @@ print(len(site.urls), len(site.targets), sum(site.targets.tolist()))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_at_once(path: Path) -> None:
     """All write the same columns, and do no harm to each other."""
     command = [sys.executable, "-c", _OPEN, str(path)]

@@ -405,6 +405,7 @@ def test_a_half_written_transaction_is_taken_back(tmp_path: Path) -> None:
     assert RecordedSite(path).n_urls > 200
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs a limit on the size of files")
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     """Where no more can be written the recorder ends with an error, and what was committed is there."""

@@ -200,6 +200,7 @@ def sites(path: Path) -> str:
         site.close()
 
 
+@pytest.mark.slow
 def test_a_byte_that_changed_is_found(path: Path, tmp_path: Path) -> None:
     """Of 200 changes of one byte, none gives another site without a word of ``verify``; most are read without an error."""
     original, reference = path.read_bytes(), sites(path)

@@ -208,6 +208,7 @@ class Sections(Bandit):
         return self.numbers.setdefault(link.url.split("/")[3], len(self.numbers))
 
 
+@pytest.mark.slow
 def test_the_bound_saves_most_of_what_many_out_cost(tmp_path: Path) -> None:
     """Where there is something to learn: the files are in one of many folders."""
     folders = {f"/s{i}/": page(*(f"/s{i}/p{j}" for j in range(30))) for i in range(12)}

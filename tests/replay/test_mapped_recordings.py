@@ -94,6 +94,7 @@ def test_processes_map_the_columns(path: Path, sites: list[RecordedSite]) -> Non
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
+@pytest.mark.slow
 def test_a_comparison_reads_each_recording_once(path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Before it starts other processes, so that these find the columns."""
     copies = [shutil.copy2(path, tmp_path / f"{name}.sqlite") for name in "ab"]

@@ -48,7 +48,7 @@ def test_cookies_are_kept(site: MockSite, addon: bool) -> None:
     assert [seen.headers.get("cookie") for seen in site.log] == [None, *["visited=yes"] * 3]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.both
 @pytest.mark.reactor
 @ADDON

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from forked import run as run_forked
 
 from scrapy_focus import FilesGoal, Mission
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_words_on_the_command_line_reach_treeq(tmp_path: Path) -> None:
     """Its numbers are those of a simulation with the words, not those without, and the page says how to repeat it with them."""
     site = tmp_path / "one.sqlite"

@@ -353,6 +353,7 @@ def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any
     return visit(server, out, settings, budget=str(budget), new_only="1")
 
 
+@pytest.mark.slow
 def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
     """A link that no crawl followed comes when a third of the budget is used, or when what brought files is looked at."""
     shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}

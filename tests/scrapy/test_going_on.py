@@ -334,6 +334,7 @@ class Frozen(Follower):
         yield from super().parse(response)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
 def test_a_crawl_freezes_and_thaws(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: bool) -> None:
     """When a crawl is over, nothing is passed over any more."""

@@ -347,6 +347,7 @@ def test_a_killed_crawl_does_what_another_does(
     print(summary([done]))
 
 
+@pytest.mark.slow
 def test_a_budget_is_for_all_runs(nursery: Nursery, tmp_path: Path, english: Reference) -> None:
     """The site gets no request more than allowed, and fewer only by those that a kill kept from going out."""
     budget = {"FOCUS_BUDGET_REQUESTS": 250}

@@ -107,6 +107,7 @@ def test_no_more_are_out_than_concurrent_requests(site: MockSite, addon: bool) -
     assert max(out for out, _ in result.policy.choices) == 8 - 1
 
 
+@pytest.mark.slow
 def test_few_are_out_as_long_as_little_is_known(site: MockSite) -> None:
     """At each choice no more than the rule says, and as many as it says where enough links wait."""
     result = crawl(Follower, {**MANY, "FOCUS_POLICY": Counting}, seeds=_linked(site, 400))
@@ -193,6 +194,7 @@ class Talkative(Follower):
         yield from super().parse(response)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pipeline", [Taking, Dropping])
 def test_pages_that_take_many_turns_do_not_wait(site: MockSite, pipeline: type) -> None:
     """As long as something happens with them, they are about to be learned."""

@@ -109,7 +109,7 @@ class Kept(Follower):
             yield result if isinstance(result, dict) else result.replace(callback=partial(self.parse))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("spider", [Follower, Kept])
 @pytest.mark.parametrize("addon", [False, True])
 def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:

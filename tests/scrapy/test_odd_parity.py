@@ -143,7 +143,7 @@ def comparable(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [each for each in asked if not each[1].startswith(("/robots.txt", "/reset"))]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("budget", [None, 12, 37, 61])
 @pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath, BranchingBandit])
 def test_live_and_simulated_picks_end_alike(

@@ -104,6 +104,7 @@ def read(settings: Settings, policy: type[Policy], folder: Path) -> None:
         log.close()
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize(
     ("name", "policy"), [(name, policy) for policy in POLICIES for name in (NAMES if policy == DEFAULT else PARAMS)]
 )
@@ -128,7 +129,7 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.few(40)
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("policy", "name"), PARAMETERS)
 def test_any_value_of_a_parameter(policy: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that can be made opens; else an error of at most 500 characters names the policy and the parameter."""

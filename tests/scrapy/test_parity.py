@@ -229,6 +229,7 @@ def test_with_few_waiting_links_both_are_the_same(
     assert harvest.counts["link/dropped"] > 50
 
 
+@pytest.mark.slow
 def test_the_default_policy_is_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ class Parts(BreadthFirst):
         return super().place(links, source)
 
 
+@pytest.mark.slow
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])

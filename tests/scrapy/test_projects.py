@@ -327,7 +327,7 @@ def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_pa
     assert site.paths == given
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @ADDON
 @pytest.mark.parametrize("url", ["scrapy.Request('{}')", "'{}'", "'{}', redirect=False"])
 def test_the_shell_fetches(addon: bool, url: str, site: MockSite) -> None:

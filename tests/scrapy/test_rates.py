@@ -46,6 +46,7 @@ def check_even(at: list[float], interval: float, *, extra: int) -> None:
     assert all((i - extra) * interval <= later - at[0] + 1e-3 for i, later in enumerate(at))
 
 
+@pytest.mark.slow
 def test_a_day_in_the_log_of_the_server(site: MockSite) -> None:
     """As many lines as requests a day, robots.txt among them; each waits for its turn, and for no more."""
     settings = {"SCHEDULER": "jumping.Jumping", "FOCUS_BUDGET_RATE": "300/day"}

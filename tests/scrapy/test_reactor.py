@@ -19,6 +19,7 @@ WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which i
 MAIN = [TESTS / f"test_{name}.py" for name in ("certificates", "exact_budgets", "one_outcome")]
 
 
+@pytest.mark.slow
 def test_the_main_scenarios_are_the_same_with_a_reactor() -> None:
     """The tests of a few files that are marked ``reactor`` pass where crawls run in Twisted's reactor."""
     run_marked("reactor and not slow and not alone", *MAIN, workers=0)

@@ -358,6 +358,7 @@ def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
     assert "Stopped (killed)" in said
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
     """On a terminal the last line is kept up to date, and log lines stand above it."""
     outer, inner = pty.openpty()

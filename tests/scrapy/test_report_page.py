@@ -135,6 +135,7 @@ def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None
             assert (out / str(link["href"]).replace("%20", " ")).is_file()
 
 
+@pytest.mark.slow
 def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path) -> None:
     """One line for each outcome, with the files and requests of the stats, and what each link was."""
     out = tmp_path / "out"

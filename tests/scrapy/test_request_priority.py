@@ -98,6 +98,7 @@ def test_nothing_is_said_where_no_priority_is_used(site: MockSite) -> None:
     assert not result.logged("is not looked at")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [True, False], ids=["with the setting", "without it then"])
 def test_priorities_survive_a_stop(site: MockSite, tmp_path: Path, again: bool) -> None:
     """What waits in a job is in the order of its priorities in the next run, too, and no host is asked for too much."""

@@ -100,6 +100,7 @@ def test_a_cost_limit_that_is_not_exceeded_ends_nothing(site: MockSite) -> None:
     assert result.reason == "finished"
 
 
+@pytest.mark.slow
 def test_a_cost_limit_is_remembered(site: MockSite, tmp_path: Path) -> None:
     """Requests that were too dear before a stop count after the resume; what is stored is well."""
     settings = {**COST, "FOCUS_MAX_INFLIGHT": 1}

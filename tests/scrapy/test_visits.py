@@ -193,6 +193,7 @@ class Conditional(Reader):
             yield Request(seed, headers={"If-None-Match": '"/0"'})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("changes", [False, True])
 def test_conditions_of_the_spider_stay(changes: bool) -> None:
     """What they are answered is the business of the spider, but no error."""

@@ -78,6 +78,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
+@pytest.mark.slow
 def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is born is listed soon and once, with its date and where it was found; hubs are visited again and again."""
     with newspaper(SPEED, Unhurried()) as (url, site, clock):

@@ -179,6 +179,7 @@ def test_sitemaps_and_the_feed_list_what_is_there(lastmod: Any) -> None:
     assert site_of(feed=False).answer("/feed.xml", at).status == 404
 
 
+@pytest.mark.slow
 def test_all_versions_of_all_pages_can_be_had() -> None:
     """Each differs from the one before it, and is what the site answers at any time until the next."""
     site = site_of(days=2)

@@ -91,7 +91,7 @@ def test_without_the_setting_all_are_followed() -> None:
     assert ignored(result) == []
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @POLICIES
 def test_a_wrong_belief_ends_and_what_was_dropped_for_it_is_followed(policy: str | None) -> None:
     """Twenty pages that look alike teach that an id does not matter; all of the other eighty are found nevertheless."""
