@@ -31,9 +31,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One more than there are cores, as many tests wait for servers and processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
-# Thousands of tests crawl real servers, and a machine may stand still at any moment: a few that fail may try again.
-# Each is told with its traceback, and is to be mended; AGAIN= lets none try again.
-AGAIN ?= --reruns 2 --max-suite-reruns 6 --rerun-show-tracebacks
+# Thousands of tests crawl real servers, and a machine may stand still at any moment: those that failed may try once
+# more, when nothing else runs. Each is told with its traceback, and is to be mended; AGAIN=false lets none try again.
+# Status 1: all tests ran, and some failed.
+AGAIN ?= test $$? -eq 1 && $(PY) -m pytest -q --last-failed --last-failed-no-failures none
 # pytest rewrites and compiles the assertions of 350 files. Done once, beside mypy, no worker has to.
 COMPILE = $(PY) -m pytest --collect-only -qq -m 'not slow and not alone' > /dev/null
 test: $(VENV)/installed-test
@@ -41,8 +42,9 @@ test: $(VENV)/installed-test
 	$(PY) -m ruff format --check .
 	$(COMPILE) & $(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone' $(AGAIN)
-	$(PY) -m pytest -q -m 'alone and not slow' $(AGAIN)
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone' \
+		|| { $(AGAIN) -m 'not slow and not alone'; }
+	$(PY) -m pytest -q -m 'alone and not slow' || { $(AGAIN) -m 'alone and not slow'; }
 
 # What `make test` leaves out, and all examples of Hypothesis.
 test-slow: $(VENV)/installed-test

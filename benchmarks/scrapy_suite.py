@@ -4,7 +4,7 @@ Each test that passes with stock Scrapy must pass with ours, except those in ``B
 which has its reason. Any other difference is a failure, and so is a test of ``BY_DESIGN`` that passes in a run of the
 whole suite: then it is to be removed. A test that fails is tried again twice, and those that need the Internet are left
 out. Run it before a release, with a Python that has this package and the test requirements of Scrapy (the section
-``test-requirements`` of its ``tox.ini``); it takes half an hour::
+``test-requirements`` of its ``tox.ini``) and pytest-rerunfailures; it takes half an hour::
 
     python benchmarks/scrapy_suite.py [--sdist scrapy-2.19.0.tar.gz] [--modes scheduler,addon] [FILE...]
 

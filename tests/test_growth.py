@@ -153,7 +153,7 @@ def repeated(piece: str) -> Callable[[int], str]:
     return lambda n: "".join(piece.replace("{i}", str(i)) for i in range(n))
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("work", TREES)
 @pytest.mark.parametrize("piece", PAGES.values(), ids=PAGES)
 def test_reading_a_parsed_page_is_linear(piece: str, work: Callable[[Any], object]) -> None:
@@ -176,7 +176,7 @@ def test_reading_any_mixture_is_linear(pieces: list[str], end: str, work: Callab
     check(lambda n: parsed(repeated("".join(pieces))(n) + end), work)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("piece", PAGES.values(), ids=PAGES)
 def test_reading_a_recorded_page_is_linear(piece: str) -> None:
     """As an importer reads it, from its bytes."""

@@ -63,6 +63,7 @@ def times(web: Web) -> Sequence[int]:
     return [Keywords(["cheese"]).count(words_of(text)) for text in web.texts]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_short_page_leads_a_crawl_the_same_way_as_the_whole_one(seed: int) -> None:
     """Each policy asks for the same pages in the same order; orders of different policies differ."""

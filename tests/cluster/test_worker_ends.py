@@ -79,7 +79,7 @@ class Rude(Follower):
         self.depth = depth
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("settings", "args", "word"),
     [
@@ -132,6 +132,7 @@ def test_all_workers_end_as_the_crawl_does(site: MockSite, tmp_path: Path) -> No
         )
 
 
+@pytest.mark.slow
 def test_the_rate_of_finds_is_that_of_the_last_hundred_requests(site: MockSite, tmp_path: Path) -> None:
     """Each worker says that of the crawl, though nobody looked at how it stands before."""
     settings = {"FOCUS_GOAL": "scrapy_focus.ItemsGoal"}
@@ -327,7 +328,7 @@ class Cut(NearEngine):
         return await super().call(method, *args)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_worker_is_not_heard_of_for_long(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int

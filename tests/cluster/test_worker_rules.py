@@ -66,6 +66,7 @@ def test_requests_that_could_not_be_sent_are_given_back(sites: list[MockSite], t
     assert result.outcomes["failure"] == 5
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [({"FOCUS_BUDGET_BYTES": 5000}, "focus_budget_bytes"), ({"FOCUS_BUDGET_SECONDS": 0.5}, "focus_budget_seconds")],

@@ -283,6 +283,7 @@ def grows_in_proportion(work: Callable[[int], Callable[[], object]]) -> bool:
     return seconds(80_000) < 9 * seconds(20_000)
 
 
+@pytest.mark.few(2)
 @pytest.mark.alone
 @pytest.mark.parametrize("unit", ["<!---->", "<!-- x -->y", "<?x>", "<p>", "<b>x</b>", "<script>x</script>"])
 def test_the_text_of_a_page_takes_time_in_proportion(unit: str) -> None:

@@ -30,6 +30,7 @@ def build(source: Path, target: Path, *more: str, builder: str = "html") -> subp
     return subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
 
 
+@pytest.mark.slow
 def test_docs_have_no_warning(tmp_path: Path) -> None:
     """Sphinx reads every page and docstring, resolves all references, and has nothing to complain of."""
     pytest.importorskip("sphinx")

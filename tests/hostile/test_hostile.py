@@ -51,6 +51,7 @@ def each() -> Iterator[object]:
             )
 
 
+@pytest.mark.few(6)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("scenario", "spider"), list(each()))
 def test_a_hostile_site_keeps_a_crawl_within_bounds(

@@ -611,7 +611,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PAGES = {(1,): False, (2,): False, (3,): False, (4,): True, (5,): True, (6,): False, (7,): False, (20, 70): True}
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("pages", PAGES)
 def test_rows_around_damage_are_kept(pages: tuple[int, ...], large: Path, tmp_path: Path) -> None:
     """Of a file with destroyed pages, the rows of all others are kept; without links, hosts, notes or counters nothing is repaired."""

@@ -199,7 +199,7 @@ def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
         tape.check(*saved)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["bandit", "divider", "branching"])
 @pytest.mark.parametrize("every", [5, 10**6])
 def test_closed_hosts_are_closed_again(every: int, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -255,7 +255,7 @@ def test_a_kill_before_links_are_given_up(name: str, tmp_path: Path) -> None:
     assert found > 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover"])
 def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is committed, and after that before the older journals are gone, nothing is missing and nothing twice."""

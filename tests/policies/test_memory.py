@@ -141,7 +141,7 @@ class SmallBranchingBandit(BranchingBandit):
         self._clusters.max_clusters = 20
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [TagPath, lambda: TagPath(accounting="full"), lambda: TagPathOffline(warmup=100), BranchingBandit]
 )

@@ -85,7 +85,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
             process.kill()
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", [name for name in MODES if name != "AsTheyHash"])
 def test_choices_are_the_same_in_every_process(chosen: list[dict[str, str]], name: str) -> None:
     """Neither a set of strings nor an address decides anything: with another PYTHONHASHSEED the same is asked for."""

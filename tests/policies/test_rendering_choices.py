@@ -373,6 +373,7 @@ def test_what_waits_is_given_up_when_its_template_is_closed() -> None:
     crawl.frontier.check()
 
 
+@pytest.mark.slow
 def test_a_page_of_a_closed_template_is_looked_at_again() -> None:
     """Its rendering is not given up with the others; when it pays, the template is open."""
     paths = [f"/news/{number}" for number in range(400)]
@@ -395,7 +396,7 @@ def test_a_look_at_a_closed_template_is_not_given_up_with_the_others() -> None:
     assert crawl.frontier.waiting[arm] == 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", [False, True])
 def test_links_that_change_at_each_rendering_end(chain: bool) -> None:
     """A page with a link for each visitor pays each time, but it leads nowhere: some fifty are rendered, not all."""

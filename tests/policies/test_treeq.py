@@ -643,6 +643,7 @@ def test_it_is_small() -> None:
     assert len(pickle.dumps(policy)) < 22e6
 
 
+@pytest.mark.slow
 def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
     """Without keywords and classifier, items as reward: on the bundled portal, three times as many of the first fifth."""
     site = recorded(400, 0)

@@ -136,7 +136,7 @@ def _packed(encoding: str, body: bytes) -> bytes:
     return packed[encoding]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw", "br", "zstd"])
 def test_bodies_are_unpacked_as_scrapy_does(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the packages that Scrapy installs; a body that was cut off gives what it has, and none gives without end."""

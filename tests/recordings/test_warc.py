@@ -246,6 +246,7 @@ def members(path: Path) -> list[int]:
     return starts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("compressed", [True, False])
 def test_an_archive_that_was_cut_off(compressed: bool, tmp_path: Path) -> None:
     """Wherever it ends, what comes before is recorded and unfinished, and the error says where the damage is."""

@@ -54,7 +54,7 @@ def sites(path: Path) -> list[RecordedSite]:
     return [read, mapped]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_same_steps(name: str, sites: list[RecordedSite], tmp_path: Path) -> None:
     """Each choice with its reasons, each outcome, and the whole course of the crawl, bit by bit."""

@@ -22,6 +22,7 @@ ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon
 TAG_PATH = "scrapy_focus.policies.tagpath.TagPath"
 
 
+@pytest.mark.few(1)
 @pytest.mark.both
 @pytest.mark.reactor
 @ADDON

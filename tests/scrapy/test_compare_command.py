@@ -91,6 +91,7 @@ def call(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> None:
     """In other processes, with their parameters; there is a table, a line for each run, and the page."""
     out = tmp_path / "out"

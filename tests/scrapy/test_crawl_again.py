@@ -370,7 +370,7 @@ def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServe
         assert len({*paths} & {f"/page/{i}" for i in range(46)}) == 46
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("has_job", [False, True])
 def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path: Path, has_job: bool) -> None:
     """They are asked for in the next crawl though no page has them any more; and in the one after that, if they wait."""

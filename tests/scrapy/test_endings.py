@@ -201,7 +201,7 @@ def check_farewell(line: str, out: Path) -> None:
     assert str(out) in line
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @WAYS
 @pytest.mark.parametrize("times", [1, 2])
 def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ class One(scrapy.Spider):
 """
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [

@@ -393,6 +393,7 @@ def deep() -> Iterator[MockSite]:
         yield site
 
 
+@pytest.mark.slow
 def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path) -> None:
     """It says so before and after, and the same command without a limit follows what it left, and nothing twice."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0"]
@@ -422,6 +423,7 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
 
 
+@pytest.mark.slow
 def test_a_used_up_budget_is_extended(tmp_path: Path) -> None:
     """A larger one asks for what is missing and nothing twice, and finds what one crawl with as many requests finds;
     the same one is the next crawl, and so is any with ``--again``.

@@ -32,7 +32,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Callable[[type[Spider]], 
     return run
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(4)
 @pytest.mark.filterwarnings("ignore:FormRequest.from_response")
 @ADDON
 @pytest.mark.parametrize("spider", HABITS, ids=[each.name for each in HABITS])

@@ -49,6 +49,7 @@ def hosts() -> Iterator[list[MockSite]]:
         yield [stack.enter_context(MockSite(f"127.0.0.{i}")) for i in range(1, 5)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("n_hosts", [2, 4])
@@ -139,6 +140,7 @@ def test_limits_hold(setting: str, most: int) -> None:
         assert [site.most_open for site in hosts] == [most] * 4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("policy", "params"),
     [

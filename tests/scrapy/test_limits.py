@@ -136,6 +136,7 @@ def test_files_that_compress_well_are_kept(site: MockSite, tmp_path: Path) -> No
     assert run.lines("skipped.jsonl") == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.reactor
 @pytest.mark.parametrize(("limit", "passes"), [(None, True), (0, True), (20, False), (2000, True)])
 def test_the_ratio_is_a_setting(site: MockSite, limit: float | None, passes: bool) -> None:
@@ -302,6 +303,7 @@ HEADERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_project")
 @settings(max_examples=n_examples(500), deadline=None)
 @given(HEADERS)

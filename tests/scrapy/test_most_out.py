@@ -135,6 +135,7 @@ def test_the_bound_can_be_another_or_none(site: MockSite) -> None:
     assert site.most_open <= 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [EIGHT, MANY], ids=["8", "64"])
 def test_callbacks_that_wait_hold_nothing_up(site: MockSite, settings: dict[str, Any]) -> None:
     """As many wait as there are pages: all that the site can deliver is asked for, and nobody waits for a heartbeat."""

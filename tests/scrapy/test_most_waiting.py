@@ -33,7 +33,7 @@ def web() -> Iterator[MockSite]:
         yield site
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("policy", [BreadthFirst, None], ids=["ranked", "drawn"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_nothing_is_fetched_twice(

@@ -161,7 +161,7 @@ def failing(method: Callable[..., Any], times: int) -> Callable[..., Any]:
     return instead
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.both
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

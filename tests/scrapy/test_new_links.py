@@ -332,7 +332,7 @@ class RuledNew(Ruled):
     extractor = NewLinks
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True])
 @pytest.mark.parametrize("spiders", [(Extracting, ExtractingNew), (Ruled, RuledNew)])

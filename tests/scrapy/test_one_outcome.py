@@ -215,7 +215,7 @@ def odd_crawl(site: MockSite, log: Path, *, addon: bool = False, **more: Any) ->
     return crawl(Odd, {**SETTINGS, "FOCUS_LOG": str(log), **more}, addon=addon, site=site)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.both
 @pytest.mark.parametrize("policy", ["", BREADTH_FIRST], ids=["bandit", "breadth_first"])
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

@@ -187,6 +187,7 @@ class EachNoted(EachAgain):
         return Placement(0, -1e9 * self.visits[outcome.pick.key], after=self.now + self.every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validators", [True, SLOWLY(False)])
 def test_visits_are_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, validators: bool

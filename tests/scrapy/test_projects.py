@@ -228,7 +228,7 @@ def told(result: Crawled) -> Counter[str]:
     return Counter(str(item) for item in result.items)
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("spider", [Plain, Rules, Sitemap, Forms, Again, Twice, Unfiltered, Errbacks, Closures, Items])

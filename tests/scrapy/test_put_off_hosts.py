@@ -68,7 +68,7 @@ def gap(site: MockSite, path: str) -> float:
     return site.log[first + 1].at - site.log[first].at
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.reactor
 @pytest.mark.parametrize(
     ("status", "how", "addon"),

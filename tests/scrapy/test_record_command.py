@@ -241,6 +241,7 @@ def test_verify_says_whether_a_recording_is_what_was_written(
     assert "changed.sqlite is not what was written: its pages changed; take another copy" in said.err
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing(tmp_path: Path) -> None:
     """A recording that is killed twice and then finished is the same as one that never was."""
     n = 250

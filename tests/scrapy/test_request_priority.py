@@ -161,7 +161,7 @@ def unkilled(nursery: LevelledNursery, tmp_path_factory: pytest.TempPathFactory)
     return levels_asked(hunt)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize(
     ("policy", "in_flight", "plan"),

@@ -318,6 +318,7 @@ def run(server: Handmade, out: Path, until: int = 0) -> int:
     return run_forked(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
     """No entity is lost and none comes twice; table and page are those of a crawl that nobody disturbed."""
     pages = {

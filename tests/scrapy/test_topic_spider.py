@@ -95,7 +95,7 @@ BUDGET, CAP = 160, 3
 
 @pytest.fixture(scope="module")
 def bees(tmp_path_factory: pytest.TempPathFactory) -> Bees:
-    web, folder = MadeUpWeb(seed=5, hosts=3_000), tmp_path_factory.mktemp("bees")
+    web, folder = MadeUpWeb(seed=5, hosts=3000), tmp_path_factory.mktemp("bees")
     write_examples(web, "beekeeping", folder, seeds=6, examples=60)
     texts, labels, *_ = read_examples(folder / "positive", folder / "negative")
     LinearRelevance().fit(texts, labels).save(folder / "model.npz")
@@ -359,6 +359,7 @@ def test_a_job_loses_no_page(tmp_path: Path, how: int, after: tuple[int, ...]) -
         assert any(url in moved for url in way) == (page["depth"] > 3)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -> None:
     """Over all runs of a job no more requests are sent than the budget says, nor more pages of a domain had than the cap.
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import test_visits
 from crawls import Follower, crawl
 from forked import Forked
@@ -21,7 +22,6 @@ from scrapy_focus.features.answers.file import KeptAnswers
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    import pytest
     from mocksite import MockSite
 
 
@@ -57,6 +57,7 @@ process.start()
 """
 
 
+@pytest.mark.slow
 def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> None:
     """Killed again and again, a crawl has fetched each page as often as it was to, and none of them too early, but for
     those that were in flight.

@@ -52,7 +52,7 @@ def bare(path: str) -> str:
     return path.partition("?")[0].partition(";")[0]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @POLICIES
 @pytest.mark.parametrize(
     ("kind", "most"),

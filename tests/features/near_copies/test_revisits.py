@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 import test_coming_back
 import test_visits
 from copysite import CopySite, prose
@@ -40,6 +41,7 @@ def _changing(shop: CopySite, path: str, query: dict[str, str]) -> str | None:
     return f"<html><body>{shop.shelf(int(number), query)}<p>{news}</p></body></html>"
 
 
+@pytest.mark.slow
 def test_near_copies_are_not_seen_in_later_visits(tmp_path: Path) -> None:
     """A page is no copy of itself: with parameters that do not change pages, each page that came comes back."""
     with CopySite(shelves=6, items=2, sorts=True) as shop:
