@@ -206,7 +206,7 @@ class MeterMiddleware(_FocusMiddleware):
     def _make_guard(self, host: Host) -> Guard:
         from scrapy_focus.engine.browser.guard import Guard  # crawls without a browser do not import it
 
-        return Guard(self.crawler, host)
+        return Guard(self.crawler, host, host.config.browser_offsite)
 
     def process_response(self, request: Request, response: Response) -> Response:
         visit, entry = self._visit(request), self.entry(request)

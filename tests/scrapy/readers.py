@@ -50,8 +50,8 @@ SETTINGS = {
 class ReadingGuard(Guard):
     """Has all pages read, and keeps what they noted."""
 
-    def __init__(self, crawler: Any, host: Any) -> None:
-        super().__init__(crawler, host)
+    def __init__(self, crawler: Any, host: Any, offsite: Any) -> None:
+        super().__init__(crawler, host, offsite)
         self.learns = True
         crawler.visits = {}
 
@@ -75,7 +75,7 @@ class ReadingMeter(MeterMiddleware):
 
     async def process_request(self, request: Request) -> Any:
         if self.host is not None and self._guard is None:
-            self._guard = ReadingGuard(self.crawler, self.host)
+            self._guard = ReadingGuard(self.crawler, self.host, self.host.config.browser_offsite)
         return await super().process_request(request)
 
 

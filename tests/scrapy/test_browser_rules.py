@@ -47,7 +47,7 @@ class Asking(Spider):
     async def parse(self, response: Response) -> AsyncIterator[Any]:
         host = host_of(self.crawler)
         assert host is not None
-        rules = Rules(self.crawler, host)
+        rules = Rules(self.crawler, host, host.config.browser_offsite)
         asked = [rules.refusal(url, kind, self.page) for url, kind in self.asked]
         for (url, _), refused in zip(self.asked, await asyncio.gather(*asked), strict=True):
             yield {"url": url, "refused": refused}

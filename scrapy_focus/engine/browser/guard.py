@@ -25,16 +25,15 @@ from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
 from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, MutableMapping
+    from collections.abc import Callable, Collection, Coroutine, Hashable, MutableMapping
 
     from playwright.async_api import BrowserContext, Page
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.engine.browser.rules import Refusal
+    from scrapy_focus.engine.browser.rules import BrowsingCrawl, Refusal
     from scrapy_focus.engine.browser.store import Stored
     from scrapy_focus.engine.browser.ways import Asked
-    from scrapy_focus.engine.host import Host
 
 logger = printable_logger(__name__)
 T = TypeVar("T")
@@ -62,10 +61,10 @@ _FRAMES = 1000  # of a page that are known
 class Guard:
     """Decides on all requests of the browser of one crawl, and counts them and the bytes of their answers."""
 
-    def __init__(self, crawler: Crawler, host: Host) -> None:
+    def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
         self.crawler = crawler
         self.host = host
-        self.rules = Rules(crawler, host)
+        self.rules = Rules(crawler, host, offsite)
         #: Whether pages whose visit is not known load nothing but what is read: where no spider asks for a browser.
         self.learns = False
         self.token = token_hex()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import ensure_awaitable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from typing import Any
 
     from scrapy.crawler import Crawler
-
-    from scrapy_focus.engine.host import Host
 
 #: Why a request must not go out; ``""``: it may.
 Refusal: TypeAlias = Literal[
@@ -30,17 +28,37 @@ _TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwan
 }
 
 
+class BrowsingCrawl(Protocol):
+    """What a browser asks of its crawl; :class:`~scrapy_focus.engine.host.Host` is one."""
+
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked for."""
+
+    def is_wanted(self, mime: str, url: str = "") -> bool:
+        """Whether bodies of a MIME type are read."""
+
+    async def sent(self, request: Request | None) -> bool:
+        """Use one request of the budget; ``False``: it must not go out."""
+
+    def received(self, n_bytes: int | None) -> None:
+        """An answer came, of so many bytes."""
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add to the count that is written to the stats as ``focus/<name>``."""
+
+
 class Rules:
     """Decides on each request of a browser, and counts those that may go out.
 
     robots.txt and allowed hosts are those of the crawl: asked of the downloader middlewares that are there, so that a
     crawl without them, or with others in their place, is obeyed as it is. So is any other whose attribute
-    ``guards_browsers`` is true.
+    ``guards_browsers`` is true. Pages may load the types of resources in ``offsite`` from other hosts.
     """
 
-    def __init__(self, crawler: Crawler, host: Host) -> None:
+    def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
         self.crawler = crawler
         self.host = host
+        self.offsite = offsite
 
     async def refusal(self, url: str, kind: str, page: Request | None = None, *, is_sent: bool = True) -> Refusal:
         """Return why a request must not go out, or ``""``: then it is counted, if `is_sent`, and must go out.
@@ -82,7 +100,7 @@ class Rules:
             is_free = kind == "document" and page.dont_filter
             if is_free or page.meta.get("allow_offsite"):
                 return True
-        return kind in self.host.config.browser_offsite
+        return kind in self.offsite
 
     async def _refused_by_middleware(self, request: Request) -> Refusal:
         for middleware in self._middlewares():

@@ -7,7 +7,7 @@ stands between a browser and the network has another host here, which allows all
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.engine.browser.store import Stored
     from scrapy_focus.engine.browser.ways import Asked
-    from scrapy_focus.engine.host import Host
 
 RENDER = "focus_to_render"  # meta key: whether a browser is to show the page
 _TOOK = "focus_took"  # meta key: what that took
@@ -120,7 +119,7 @@ class _NotingGuard(Guard):
     """Notes which scripts and style sheets each page needs, whoever brought them."""
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler, cast("Host", _Recording(crawler)))
+        super().__init__(crawler, _Recording(crawler), _ELSEWHERE)
         self.learns = True
         self._needs: WeakKeyDictionary[Visit, list[_Asks]] = WeakKeyDictionary()
         self._sizes: dict[str, int] = {}  # bytes of those that were kept, by URL
@@ -160,10 +159,6 @@ class _Recording:
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """What nobody reads is left out by the guard."""
         return True
-
-    def loads_elsewhere(self, kind: str) -> bool:
-        """Whether pages may load a type of resource from other hosts."""
-        return kind in _ELSEWHERE
 
     async def sent(self, request: Request | None) -> bool:
         """A request may go out."""
