@@ -295,7 +295,8 @@ class RenderMiddleware(_FocusMiddleware):
             return
         is_said = "playwright" in request.meta and RENDERED not in request.meta
         if is_said or request.method != "GET" or request.body:
-            entry.is_plain = not request.meta.get("playwright")
+            entry.is_rendered = bool(request.meta.get("playwright"))
+            entry.is_plain = not entry.is_rendered
             return
         if entry.pick.method == "RENDER" and not entry.is_plain:
             if not self.browser and entry.is_direct:
@@ -305,7 +306,7 @@ class RenderMiddleware(_FocusMiddleware):
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
         elif not self._shows_anyway(request, entry):
             return
-        request.meta["playwright"] = request.meta[RENDERED] = True
+        request.meta["playwright"] = request.meta[RENDERED] = entry.is_rendered = True
         self._out.add(request)
 
     def _shows_anyway(self, request: Request, entry: Entry) -> bool:
@@ -331,7 +332,7 @@ class RenderMiddleware(_FocusMiddleware):
                 return again
         if entry.pick.method == "RENDER" and not entry.is_direct:
             raise BrowserFailed(f"{request.url}: {reason_of(exception)}") from exception
-        entry.is_plain = True
+        entry.is_plain, entry.is_rendered = True, False
         return request.replace(dont_filter=True)
 
     @property

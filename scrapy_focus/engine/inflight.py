@@ -130,9 +130,9 @@ class Entry:
 
     __slots__ = (
         "also", "failure", "first", "found", "full", "has_cookie", "holds_slot", "is_cut", "is_direct", "is_plain",
-        "is_unchanged", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
-        "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error", "stopped", "takes_turns",
-        "verdict", "visited", "waits", "yielded",
+        "is_rendered", "is_unchanged", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet",
+        "received", "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error", "stopped",
+        "takes_turns", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -162,6 +162,7 @@ class Entry:
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
+        self.is_rendered = False  # whether one is asked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
         self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
@@ -225,8 +226,8 @@ class Entry:
             )  # fmt: skip
         if label != "probed" and pick.method == "HEAD":
             pick = pick._replace(method="GET")  # a cache answered with the page itself
-        if self.is_plain:
-            pick = pick._replace(method="GET")  # no browser did
+        if pick.method == "RENDER" and not self.is_rendered:
+            pick = pick._replace(method="GET")
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,

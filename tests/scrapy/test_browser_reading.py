@@ -253,9 +253,8 @@ def test_downloads_become_links(pages: Read, sites: tuple[SlowSite, SlowSite]) -
     assert pages.visits["exports"].actions == {"scroll": 0, "download": 3}
 
 
-def test_json_is_read_from_the_browser(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """JSON of the same site that was got by GET is noted, unless it is large; it is asked for once."""
-    assert pages.visits["json"].answers == [(sites[0].url("/data.json"), b'{"url": "/ok?data"}')]
+def test_a_script_gets_its_json(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """Of the page's own site and of another one; it is asked for once."""
     assert sites[0].paths.count("/data.json") == 1
     assert "/data.json" in sites[1].paths
     assert "/ok?json" in pages.places("json")

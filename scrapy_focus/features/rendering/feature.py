@@ -78,7 +78,6 @@ class Rendering(Feature):
     def hand_out(self, entry: Entry, request: Request) -> bool:
         if entry.pick.method == "RENDER":
             self._given[entry.pick.id] = begin_rendering(entry, request)
-            entry.is_plain = self.browser is NO_ADDON
         elif self.learns and entry.pick.method == "GET" and _is_plain(request):
             entry.first = entry.first or request.copy()
             for each in (entry.first, request):
