@@ -211,7 +211,7 @@ def _crawl(
             clock.now += 1.0
             outcome, links = site.answer(out.pop(0))
             crawl.report(outcome, links)
-            _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
+            _require(len(order) < 2 * _VISITS * site.pages, "it fetches the same pages again and again")
             continue
         # Nothing is in flight: either links become due later, or the crawl is over.
         later = _next_due(crawl.status(), clock.now)
