@@ -59,13 +59,14 @@ class FocusCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.usage = f"{called(self.command)} {self.syntax()}"
         parser.formatter_class = _HelpFormatter
         parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         if unknown := [word for word in args if word.startswith("-")]:
-            raise UsageError(f"there is no option {unknown[0]}; scrapy {self.command} -h lists the options")
+            raise UsageError(f"there is no option {unknown[0]}; {called(self.command)} -h lists the options")
         self.check(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -96,7 +97,7 @@ class JobCommand(FocusCommand):
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+            raise UsageError(f"name one JOBDIR: {called(self.command)} JOBDIR; got {' '.join(args) or 'none'}")
 
     def jobdir(self, args: list[str]) -> Path:
         """Return the JOBDIR that the user means."""
@@ -119,6 +120,11 @@ def cluster_of(settings: BaseSettings | None, given: str | None) -> str:
     return given or (settings and settings.get("FOCUS_CLUSTER")) or "auto"
 
 
+def called(command: str) -> str:
+    """Return how a command is called by itself: ``focus files`` for ``focus-files``."""
+    return command.replace("-", " ", 1)
+
+
 def _end(message: str) -> NoReturn:
     print(one_line(f"Error: {message}"), file=sys.stderr)
     sys.exit(2)
@@ -127,7 +133,7 @@ def _end(message: str) -> NoReturn:
 def refuse_arguments(command: str, args: list[str]) -> None:
     """Raise ``UsageError`` if a command that takes options only is given other words."""
     if args:
-        raise UsageError(f"there is no argument {args[0]}; scrapy {command} -h lists the options")
+        raise UsageError(f"there is no argument {args[0]}; {called(command)} -h lists the options")
 
 
 def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:

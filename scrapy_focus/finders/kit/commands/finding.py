@@ -19,7 +19,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.printable import brief
-from scrapy_focus.finders.kit.commands.base import FocusCommand, one_line
+from scrapy_focus.finders.kit.commands.base import FocusCommand, called, one_line
 from scrapy_focus.finders.kit.spiders import polite
 from scrapy_focus.web.linkurls import hide_credentials
 
@@ -160,7 +160,7 @@ class FindCommand(FocusCommand):
         from scrapy_focus.finders.kit.arguments.argument import Called
 
         if not args:
-            raise UsageError(f"{self.asks_for_urls}: scrapy {self.command} {self.example}")
+            raise UsageError(f"{self.asks_for_urls}: {called(self.command)} {self.example}")
         takes = self.takes()
         declared, names = takes.declared(), takes.option_names()
         given = {name: getattr(opts, name) or "" for name, each in declared.items() if each.help}
@@ -217,7 +217,7 @@ class FindCommand(FocusCommand):
         """Raise ``UsageError`` for the folder of a crawl by another command: its job would be taken for one of this."""
         owner = next((command for command, name in _LISTS.items() if (out / name).exists()), self.command)
         if owner != self.command:
-            raise UsageError(f"--out is {brief(str(out))}, the folder of scrapy {owner}; name another folder")
+            raise UsageError(f"--out is {brief(str(out))}, the folder of {called(owner)}; name another folder")
 
     def _option(self, argument: str, value: str) -> str:
         """Return an argument of the spider as it is given to the command."""
