@@ -515,7 +515,7 @@ def test_a_folder_that_nobody_wrote_so(name: str, text: str, server: SiteServer,
 def test_new_files_are_found_early(tmp_path: Path) -> None:
     """On a portal a month later, nine in ten of the new files are found with half of the requests as from nothing.
 
-    Measured here: 33 and 121. ``benchmarks/RESULTS.md`` has larger portals.
+    Measured here: 33 and 121. ``benchmarks/results/revisits.md`` has larger portals.
     """
     before, after = (StatisticsPortal(pages=200, seed=0, endless=False, months=months) for months in (0, 1))
     new = {*after.targets()} - {*before.targets()}

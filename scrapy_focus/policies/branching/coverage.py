@@ -94,8 +94,8 @@ class Coverage:
     Notes
     -----
     *Calibration*: on crawls for data files, by :class:`~scrapy_focus.policies.branching.BranchingBandit`. Where pages
-    are targets, or another policy chooses, the interval need not hold 90 %. ``benchmarks/RESULTS.md`` says how often it
-    held on sites that it was not fitted to.
+    are targets, or another policy chooses, the interval need not hold 90 %. ``benchmarks/results/stopping.md`` says how
+    often it held on sites that it was not fitted to.
 
     *Cost*: some 5 microseconds a pull; :meth:`left` is linear in arms and in what was drawn, 0.1 ms for 2,048 arms. To
     draw takes as long with ten arms, and twice as long with a thousand.

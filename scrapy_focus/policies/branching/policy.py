@@ -120,7 +120,8 @@ class BranchingBandit(Policy):
     References
     ----------
     Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths.
-    Weiss: Branching bandit processes (1988), for the index. What of it pays is measured in ``benchmarks/RESULTS.md``.
+    Weiss: Branching bandit processes (1988), for the index. What of it pays is in
+    ``benchmarks/results/files.md``.
 
     Examples
     --------
