@@ -11,7 +11,7 @@ PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quie
 .PHONY: demo demo-topic demo-important demo-structured demo-news test test-slow soak fuzz docs clean
 
 demo: $(VENV)/installed
-	$(PY) example_project/demo.py
+	$(VENV)/bin/focus demo --out demo-output
 
 demo-topic: $(VENV)/installed
 	$(PY) example_project/topic_demo.py

@@ -93,11 +93,11 @@ def animated(pictures: list[str]) -> str:
     height = max(float(found[1]) for each in pictures if (found := re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', each)))
     sizes = [float(found[1]) for each in pictures if (found := re.search(r'viewBox="0 0 ([\d.]+) ', each))]
     total, share = SECONDS * (len(pictures) - 1 + LAST), 100 * SECONDS
-    rules = [".frame { visibility: hidden; animation-duration: %.1fs; animation-iteration-count: infinite; }" % total]
+    rules = [f".frame {{ visibility: hidden; animation: {total:.1f}s infinite; }}"]
     for i in range(len(pictures)):
         start = share * i / total
         end = 100 if i == len(pictures) - 1 else share * (i + 1) / total
-        before = "" if not i else f"0% {{ visibility: hidden }} "
+        before = "" if not i else "0% { visibility: hidden } "
         after = "" if end == 100 else f"{end:.2f}% {{ visibility: hidden }}"
         rules.append(f"@keyframes f{i} {{ {before}{start:.2f}% {{ visibility: visible }} {after} }}")
         rules.append(f".f{i} {{ animation-name: f{i}; animation-timing-function: step-end; }}")
@@ -106,7 +106,9 @@ def animated(pictures: list[str]) -> str:
     font = re.compile(r"@font-face \{.*?\}", re.DOTALL)
     shown = [f'<g class="frame f{i}">{font.sub("", each)}</g>' for i, each in enumerate(pictures)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {sizes[0]:g} {height:g}" role="img">'
-    title = "<title>The panel of a crawl, from its first request to its last: it learns which links lead to files</title>"
+    title = (
+        "<title>The panel of a crawl, from its first request to its last: it learns which links lead to files</title>"
+    )
     return "\n".join([head, title, "<style>", *rules, "</style>", *shown, "</svg>", ""])
 
 

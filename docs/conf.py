@@ -12,15 +12,20 @@ project = "scrapy_focus"
 author = "The scrapy_focus developers"
 version = release = scrapy_focus.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
-html_theme_options = {"description": scrapy_focus.__doc__, "fixed_sidebar": True}
+html_theme = "furo"
+html_title = f"scrapy_focus {version}"
+html_static_path = ["_static"]
 html_show_sourcelink = False
 
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "  # not copied
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+nb_execution_mode = "off"  # notebooks are committed with their outputs; the tests execute them
 napoleon_custom_sections = ["Job directory contents"]
 
 # Builds have no network, and so no links into the documentation of others, unless they are asked for.

@@ -65,7 +65,7 @@ class HotQueue(Importance):
 
     * *Distance*: the second crawler of the paper takes three clicks. Where pages have many links, nearly all are within
       three clicks of a hot one, and the hot queue is hardly better than none. One click helps with some topics, and
-      does more harm with others; see ``docs/systems/importance.rst`` for what was measured.
+      does more harm with others; see ``docs/explanation/importance.rst`` for what was measured.
     * *Anchors*: as published, a link is judged when its URL is found first, and not again under another anchor.
     * *Pages*: the paper has "more than ten" times in one place, "ten or more" in another; here it is the first.
     * *Distances* are kept for all known pages, and a shorter way changes those of all pages behind it.

@@ -166,7 +166,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     """The stats of a real crawl are documented, and the command on the first page works as it says."""
     command = next(
         line.removeprefix("   $ ").split()
-        for line in read("first-crawl.rst").splitlines()
+        for line in read("tutorials/files.rst").splitlines()
         if line.startswith("   $ scrapy focus-files 127.0.0.1:8000")
     )
     out, stats = tmp_path / "found", tmp_path / "stats.json"
@@ -219,7 +219,7 @@ def test_api_page_is_complete() -> None:
     assert sorted(documented) == sorted(scrapy_focus.__all__)
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("systems/*.rst")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(DOCS.glob("explanation/*.rst")), ids=lambda page: page.stem)
 def test_systems_name_code_that_exists(page: Path) -> None:
     """``file.py::Class.method`` and ``file.py`` with names behind it point to what is there."""
     text = page.read_text()
@@ -246,7 +246,7 @@ def test_systems_name_code_that_exists(page: Path) -> None:
 )
 def test_tables_of_parameters_have_the_defaults_of_the_class(page: str, policy: str, some: list[str] | None) -> None:
     """Each parameter is in the table of its system with its default; of SB-CLASSIFIER, each that the paper names."""
-    table = re.split(r"^   \* - (?:paper\n     - )?parameter\n", read(f"systems/{page}.rst"), flags=re.MULTILINE)[1]
+    table = re.split(r"^   \* - (?:paper\n     - )?parameter\n", read(f"explanation/{page}.rst"), flags=re.MULTILINE)[1]
     rows = re.findall(
         r"^   (?:\* - \w+\n  )?(?:\* |  )- ``(\w+)``\n     - ``(.+)``$", table.split("\n\n")[0], re.MULTILINE
     )
@@ -260,7 +260,7 @@ def test_foragers_are_documented_with_their_rules() -> None:
     """Each of their rules is beside its algorithm, with its default."""
     from scrapy_focus.policies.foragers.rules import Rules
 
-    text = read("systems/foragers.rst")
+    text = read("explanation/foragers.rst")
     rules = dict(re.findall(r"``(\w+)`` ([\d.]+)(?=[,;\n])", text.partition("Where it is in the code")[2]))
     for name, default in Rules()._asdict().items():
         assert f"``{name}``" in text
@@ -272,7 +272,7 @@ DISTRICTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
 def test_the_map_names_all_districts() -> None:
     """The map has each folder of the package, in an order that import-linter holds, and fits on one page."""
-    text = read("design.rst")
+    text = read("project/design.rst")
     picture = text.partition(".. code-block:: text")[2].partition("The way of a link\n====")[0]
     assert sorted(set(re.findall(r"(?<![\w/])([a-z]+)/(?=\s)", picture.partition("A crawl with")[0]))) == DISTRICTS
     assert len(text.split()) <= 1500
@@ -291,8 +291,8 @@ def test_each_district_has_a_readme(district: str) -> None:
 
 def test_design_names_files_that_exist() -> None:
     """Each file that the pages for maintainers name is there: of the package, of the tests, of the repository."""
-    inside = "".join(page.read_text() for page in (DOCS / "inside").glob("*.rst"))
-    text = read("design.rst") + inside + (ROOT / "CONTRIBUTING.rst").read_text()
+    inside = "".join(page.read_text() for page in (DOCS / "project").glob("*.rst"))
+    text = inside + (ROOT / "CONTRIBUTING.rst").read_text()
     named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", text))
     assert len(named) > 20
     missing = [name for name in sorted(named) if not ((ROOT / name).is_file() or (PACKAGE / name).is_file())]

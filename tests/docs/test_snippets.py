@@ -31,7 +31,13 @@ PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
 #: Pages whose examples crawl for seconds.
 LONG = {
     ROOT / "docs" / f"{name}.rst"
-    for name in ("compare", "replay", "synthetic-news", "systems/branching-bandit", "write-a-frontier")
+    for name in (
+        "how-to/compare",
+        "how-to/replay",
+        "how-to/synthetic-news",
+        "explanation/branching-bandit",
+        "how-to/write-a-frontier",
+    )
 }
 OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
 OF_FEATURES = {name for feature in documented_features() for name in feature.settings}

@@ -53,7 +53,9 @@ class DemoCommand(FocusCommand):
         super().add_options(parser)
         parser.add_argument("--pages", metavar="N", default="2000", help="size of the portal (default 2000)")
         parser.add_argument("--budget", metavar="N", default="1000", help="requests of the first crawl (default 1000)")
-        parser.add_argument("--out", metavar="FOLDER", default=_FOLDER, help=f"folder for the files (default {_FOLDER})")
+        parser.add_argument(
+            "--out", metavar="FOLDER", default=_FOLDER, help=f"folder for the files (default {_FOLDER})"
+        )
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         refuse_arguments(self.command, args)
@@ -115,7 +117,7 @@ def crawl(
 
     options = [word for name, value in (_SETTINGS | settings).items() for word in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy_focus", "files", server.url, "--out", str(out), *arguments, *options]
-    with subprocess.Popen(command, env=os.environ | {"PYTHONWARNINGS": "ignore"}) as process:
+    with subprocess.Popen(command, env=os.environ | {"PYTHONWARNINGS": "ignore"}) as process:  # noqa: S603
         while True:
             try:
                 status = process.wait(None if sys.stderr.isatty() else _BETWEEN)
@@ -132,7 +134,9 @@ def listed(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def _conclude(console: Console, out: Path, files: list[dict[str, Any]], n_targets: int, used: int, breadth: int) -> None:
+def _conclude(
+    console: Console, out: Path, files: list[dict[str, Any]], n_targets: int, used: int, breadth: int
+) -> None:
     console.print(
         f"[bold]{len(files):,} files[/] of {n_targets:,} with [bold]{used:,} requests[/]; breadth-first needed "
         f"[bold]{breadth:,}[/], {breadth / used:.1f} times as many."
