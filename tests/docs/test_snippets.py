@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import re
 import shlex
 import sys
 import textwrap
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -39,9 +39,10 @@ LONG = {
         "how-to/write-a-frontier",
     )
 }
-OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
+OPTIONAL = ("scrapy_playwright", "spidermon")  # packages without which an example is only compiled
 OF_FEATURES = {name for feature in documented_features() for name in feature.settings}
-LANGUAGES = {"console", "json", "python", "text"}
+LANGUAGES = {"console", "ini", "json", "python", "text"}
+FINDERS = {"files", "important", "structured", "topic", "watch"}  # commands that crawl, and have --dry-run
 COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 DIRECTIVE = re.compile(r"^( *)\.\. code-block::(.*)$")
 
@@ -84,7 +85,7 @@ def run(block: Block, module: ModuleType, page: Path) -> None:
     before = dict(module.__dict__)
     source = "\n" * (block.line + 1) + block.code
     code = compile(source, str(page), "exec", dont_inherit=True)
-    if any(f"from {name}" in source and importlib.util.find_spec(name) is None for name in OPTIONAL):
+    if any(f"from {name}" in source and find_spec(name) is None for name in OPTIONAL):
         return
     exec(code, module.__dict__)
     names = set(re.findall(r"^([A-Z][A-Z_]+) *=", block.code, re.MULTILINE))
@@ -110,7 +111,8 @@ def check_settings(values: dict[str, Any]) -> None:
     config.mission()
     for name in COMPONENTS:
         for component in settings.getdict(name):
-            load_object(component)
+            if not any(str(component).startswith(f"{each}.") and find_spec(each) is None for each in OPTIONAL):
+                load_object(component)
 
 
 @pytest.fixture
@@ -164,16 +166,46 @@ def test_blocks_name_their_language(page: Path) -> None:
     )
 
 
+@pytest.fixture
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with the files that commands of the documentation read."""
+    (tmp_path / "seeds.txt").write_text("https://example.org/\n")
+    for folder in ("examples", "wine"):
+        (tmp_path / folder / "positive").mkdir(parents=True)
+        (tmp_path / folder / "positive" / "page.txt").write_text("Red wine from grapes of Burgundy\n")
+    monkeypatch.chdir(tmp_path)
+
+
+def command_lines(code: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the commands of a block as lines and as words, without variables, comments and what follows a pipe."""
+    for line in re.findall(r"^\$ (.*)$", code.replace("\\\n", " "), re.MULTILINE):
+        for part in re.split(r" && | \| ", line):
+            words = shlex.split(part, comments=True)
+            while words and re.match(r"[A-Z_a-z]+=", words[0]):
+                del words[0]
+            if words:
+                yield line, [words[0].rpartition("/")[2], *words[1:]]
+
+
+def finder_words(words: list[str]) -> list[str]:
+    """Return the words after ``focus`` if a command crawls and has ``--dry-run``, else nothing."""
+    if words[0] == "focus" and words[1:2] and words[1] in FINDERS:
+        return words[1:]
+    if words[0] == "scrapy" and words[1:2] and words[1].removeprefix("focus-") in FINDERS:
+        return words[1:]
+    return []
+
+
+@pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The spider of the example project takes the arguments of the commands shown, and settings in them exist."""
+    """Commands that crawl accept the arguments shown, and settings in them exist."""
     monkeypatch.syspath_prepend(str(ROOT / "example_project"))
     from scrapy_focus.__main__ import main
     from scrapy_focus.spiders.datasets import DatasetsSpider
 
     for block in blocks(page.read_text()):
-        for line in re.findall(r"^\$ (.*)$", block.code.replace("\\\n", " "), re.MULTILINE):
-            words = shlex.split(line, comments=True)
+        for line, words in command_lines(block.code):
             pairs = [(flag, value.partition("=")) for flag, value in pairwise(words)]
             arguments = {name: value for flag, (name, _, value) in pairs if flag == "-a"}
             settings = {name: value for flag, (name, _, value) in pairs if flag == "-s"}
@@ -184,12 +216,25 @@ def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
                 unknown = arguments.keys() - {"root", "targets", "budget", "out"}
                 assert spider.roots, line
                 assert not unknown, f"{line}: the spider has no argument {unknown}"
-            elif words[:2] == ["scrapy", "focus-files"]:
+            elif finder := finder_words(words):
                 with pytest.raises(SystemExit) as ended:
-                    main([*words[1:], "--dry-run"])
+                    main([*finder, "--dry-run"])
                 assert ended.value.code == 0, line
             elif words[:2] == ["python", "-m"]:
-                assert importlib.util.find_spec(words[2]), line
+                assert find_spec(words[2]), line
+
+
+def test_commands_are_read() -> None:
+    """Variables, pipes and the folder of a program are no part of a command."""
+    code = "$ cd /srv && A=b .venv/bin/focus files \\\n  x.org | head -3   # three\n$ scrapy focus-watch x.org\nout\n"
+    words = [words for _, words in command_lines(code)]
+    assert words == [
+        ["cd", "/srv"],
+        ["focus", "files", "x.org"],
+        ["head", "-3"],
+        ["scrapy", "focus-watch", "x.org"],
+    ]
+    assert [finder_words(each) for each in words] == [[], ["files", "x.org"], [], ["focus-watch", "x.org"]]
 
 
 def test_extractor_sees_blocks() -> None:
