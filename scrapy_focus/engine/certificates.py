@@ -1,4 +1,4 @@
-"""Says which start hosts have a certificate that a browser would warn of: by default, Scrapy accepts any."""
+"""Warns of start hosts with a certificate that a browser would refuse: by default, Scrapy accepts any."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ logger = printable_logger(__name__)
 
 
 class Certificates:
-    """Warns once for each start host whose certificate nobody vouches for, or whose time is over.
+    """Warns once for each start host whose certificate is self-signed or expired.
 
-    That it has another name Scrapy says by itself. A chain of certificates is not followed.
+    Scrapy itself warns of a wrong name. Chains of certificates are not checked.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -30,7 +30,7 @@ class Certificates:
         self._seen: set[str] = set()
 
     def start(self) -> None:
-        """Look at the first answer of each start host, where Scrapy does not check certificates."""
+        """Check the first response of each start host, unless Scrapy checks certificates."""
         if not self.crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
             self.crawler.signals.connect(self._on_response, signals.response_received)
 
@@ -46,7 +46,7 @@ class Certificates:
 
 
 def wrong_with(certificate: Any) -> str:
-    """Say what is wrong with a certificate by itself, ``""`` for nothing; as Twisted has it, or in DER."""
+    """Say what is wrong with a certificate on its own, ``""`` for nothing; takes Twisted's object, or DER."""
     try:
         if isinstance(certificate, bytes):
             found = x509.load_der_x509_certificate(certificate)
@@ -55,5 +55,5 @@ def wrong_with(certificate: Any) -> str:
         if found.not_valid_after_utc < datetime.now(UTC):
             return f"expired on {found.not_valid_after_utc:%Y-%m-%d}"
         return "is self-signed" if found.issuer == found.subject else ""
-    except (ValueError, AttributeError):  # it cannot be read
+    except (ValueError, AttributeError):  # it is unreadable
         return ""

@@ -1,4 +1,4 @@
-"""The next request: as late as possible, and never more than can start now."""
+"""Chooses the next request, as late as possible and never more than can start now."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.intake import Intake
     from scrapy_focus.engine.outcomes import Outcomes
 
-_LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
-_SKIPPED = 50  # picks that are passed over at once
-_WOKEN = 100  # links that slept, at once
-_WAKING = 0.01  # seconds for which links are woken in one turn of the event loop
+_LONGEST = 60.0  # seconds until a policy without a choice is asked again
+_SKIPPED = 50  # picks that are skipped in one call
+_WOKEN = 100  # links woken in one batch
+_WAKING = 0.01  # seconds spent on waking links in one turn of the event loop
 
 
 class Choices:
-    """Chooses what is asked for next, and looks again when that may change.
+    """Chooses the next request, and schedules the next look when none can start.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     intake
-        Where redirects wait.
+        Queues redirects.
     outcomes
-        Who reports what came back.
+        Reports the outcomes of picks.
     """
 
     def __init__(self, host: Host, intake: Intake, outcomes: Outcomes) -> None:
@@ -48,8 +48,8 @@ class Choices:
         self.intake = intake
         self.outcomes = outcomes
         self.room = self._make_room()
-        self.never = False  # what waits is due at no time, as the policy said when it was asked last
-        self._alarm: CallLaterResult | None = None  # when the engine is to ask again
+        self.never = False  # the policy said last that no queued link will ever be due
+        self._alarm: CallLaterResult | None = None  # when the engine asks again
 
     def next(self) -> Request | None:
         """Return the next request, ``None`` if none can start now."""
@@ -80,7 +80,7 @@ class Choices:
         return None
 
     def set_alarm(self, seconds: float | None) -> None:
-        """Let the engine ask again in so many seconds, and at no other time that was set before."""
+        """Schedule the engine's next request in so many seconds, and cancel an earlier schedule."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = None if seconds is None else self.make_alarm(seconds)
@@ -90,14 +90,14 @@ class Choices:
         return call_later(seconds, self.host.ask_again)
 
     def _make_room(self) -> Room | None:
-        """Return what bounds how many picks are out; ``None`` where nothing does, or the leader of a cluster."""
+        """Return the limit on picks in flight; ``None`` if there is no limit, or the leader of a cluster has it."""
         host, most = self.host, self.host.config.most_out
         if most == 0 or host.crawl.where or not (learns(host.policy) or most):
             return None
         return Room(host.inflight, host.slots, most=self._most_out, ask_again=host.ask_again)
 
     def _most_out(self) -> int:
-        """How many picks may be out now; what came back counts as learned, though its reward comes later."""
+        """How many picks may be in flight now; an outcome counts as learned even if its reward comes later."""
         host = self.host
         names_hosts = host.crawl.names_hosts if isinstance(host.crawl, Crawl) else None
         n_hosts = 0 if names_hosts is None else len(names_hosts.hosts)
@@ -105,7 +105,7 @@ class Choices:
         return min(most, host.crawler.engine.downloader.total_concurrency or most)
 
     def _choose(self) -> Pick | None:
-        """Queue all links that are due, then let the crawl choose among the sendable ones of the highest priority."""
+        """Queue all due links, then let the crawl choose among the sendable ones of the highest priority."""
         host = self.host
         if host.crawl.sleepers.asleep > _WOKEN and not self._wake():
             host.ask_again()
@@ -123,18 +123,18 @@ class Choices:
         return True
 
     def _made(self, pick: Pick) -> Request | None:
-        """Return the request of a pick, ready to go out; ``None`` if the pick came to nothing, and has its outcome.
+        """Return the request of a pick, ready to be sent; ``None`` if the pick failed, and has its outcome.
 
         Raises
         ------
         MissingCallback
-            If the spider cannot make the request again.
+            If the spider cannot rebuild the request.
         """
         host, entries = self.host, self.host.inflight.entries
         entry = entries[pick.id] = Entry(pick, monotonic())
         request = host.guard("unpack", None, host.requests.unpack, pick.key, pick.url, pick.payload)
         if request is None:
-            entry.verdict = "lost"  # its callback is gone since the last run, say
+            entry.verdict = "lost"  # for example, its callback was removed since the last run
             self.outcomes.conclude(entry)
             return None
         if any(other.request is request for other in entries.values()):
@@ -149,9 +149,9 @@ class Choices:
         return host.inflight.hand_out(entry, request)
 
     def _look_when_due(self) -> None:
-        """Schedule the next wake-up: when a link is due or has its turn, or a host becomes free.
+        """Schedule the next wake-up: a link is due or has its turn, or a host becomes free.
 
-        If that never happens, the crawl may end.
+        If none of these is expected, the crawl may end.
         """
         changes = [self.host.slots.changes_in(), None if self.room is None else self.room.changes_in()]
         times = [seconds for seconds in changes if seconds is not None]
@@ -160,10 +160,10 @@ class Choices:
             self.set_alarm(min(*times, _LONGEST))
 
     def _changes_of_crawl(self) -> list[float]:
-        """Return in how many seconds a link of the crawl may leave that cannot now."""
+        """Return the seconds until a link of the crawl may become sendable, one number for each reason."""
         crawl = self.host.crawl
         due, turn, is_idle = crawl.sleepers.next_due, crawl.next_turn, not self.outcomes.in_flight
-        if due is None and turn is None and not is_idle:  # the usual case, without a status
+        if due is None and turn is None and not is_idle:  # the usual case; needs no status
             return []
         status = crawl.status()
         moments = []

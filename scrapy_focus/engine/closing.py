@@ -1,4 +1,4 @@
-"""What is noted while a crawl runs, so that its ending can be drawn when it is closed."""
+"""Collects facts while a crawl runs, from which its ending is derived when it is closed."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_NAMED = 3  # start URLs that could not be read
-_READ = frozenset(  # a server gave a page
+_NAMED = 3  # start URLs named, of those that could not be read
+_READ = frozenset(  # a server sent a page
     {"ok", "unchanged", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"}
 )
 _UNREAD = frozenset({"http_error", "failure", "ignored"})
 
 
 class Closing:
-    """Draws the ending of a crawl, notes it in the stats, and makes it the exit status of Scrapy's own commands.
+    """Derives the ending of a crawl, writes it to the stats, and sets the exit status of Scrapy's own commands.
 
-    Scrapy's commands get it only with ``FOCUS_EXIT_STATUS``. Until it is closed a crawl counts as interrupted, and so
-    does its exit status: a second Ctrl-C ends the process where it stands. A disk without room ends a crawl, whichever
-    pipeline finds it so: ``stop`` is called then.
+    Scrapy's commands get the status only with ``FOCUS_EXIT_STATUS``. Until it is closed, a crawl counts as interrupted,
+    and so does its exit status: a second Ctrl-C ends the process at any point. A full disk ends the crawl, whichever
+    pipeline detects it: ``stop`` is called then.
     """
 
     def __init__(self, crawler: Crawler, goal: Goal, *, resumable: bool) -> None:
@@ -58,28 +58,28 @@ class Closing:
         self.resumable = resumable
         self.types: Counter[str] = Counter()  # of what was read in this run
         self.error: BaseException | None = None  # for which the crawl stopped itself
-        self.advice = ""  # how to get a browser, where there is none
+        self.advice = ""  # how to install a browser, if there is none
         self._command = running_command()
         self._reports = reports_status(self._command, crawler.settings)
         self._asked = 0
         self._read = 0
-        self._answered = False  # whether a server did, in this run
+        self._answered = False  # whether a server answered in this run
         self._failure = ""
-        self._remedies: set[str] = set()  # what to do about start URLs that could not be read
-        self._wall = ""  # what a start page is that lets no program in
+        self._remedies: set[str] = set()  # what to do about unreadable start URLs
+        self._wall = ""  # why a start page admits no program
         self._unread: list[str] = []  # start URLs, with the reasons
         self._n_unread = 0
         self._stop: Callable[[StorageError], None] | None = None
 
     def open(self, status: Status, stop: Callable[[StorageError], None]) -> None:
-        """From now on the crawl counts as interrupted."""
+        """Count the crawl as interrupted from now on."""
         self._stop = stop
         self._end(draw(self._facts("shutdown", status)))
         self.crawler.signals.connect(self._on_item_error, signals.item_error)
         self.crawler.signals.connect(self._on_closed, signals.spider_closed)
 
     def note(self, entry: Entry, label: str, outcome: Outcome) -> None:
-        """A pick has an outcome."""
+        """Note the outcome of a pick."""
         self._asked += 1
         self._answered = self._answered or outcome.status is not None
         if label in _READ or outcome.items:
@@ -108,22 +108,22 @@ class Closing:
 
     @property
     def is_unreached(self) -> bool:
-        """Whether pages were asked for in this run, and none could be read: nothing was learned."""
+        """Whether pages were requested in this run, and none could be read: nothing was learned."""
         return bool(self._asked) and not self._read
 
     def failed(self, error: BaseException) -> None:
-        """The crawl stops itself for an error, or could not write what it should when it was closed."""
+        """Note the error for which the crawl stops itself, or that occurred when it was closed."""
         self.error = self.error or error
 
     def close(self, reason: str, status: Status) -> None:
-        """The crawl is closed: its ending is known."""
+        """Derive the ending: the crawl is closed."""
         self._end(draw(self._facts(reason, status)))
 
     def _facts(self, reason: str, status: Status) -> Facts:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
-        whole = status.whole or status  # a worker ends as the crawl does
+        whole = status.whole or status  # a worker has the ending of the whole crawl
         noun, described = _noun(self.goal), _described(self.goal)
-        if items and not whole.rewards:  # items count where nothing that was found is worth something
+        if items and not whole.rewards:  # items count if nothing found earned a reward
             noun, described = "items", ""
         n_fetched, own = 0, None
         if status.whole is not None:
@@ -134,7 +134,7 @@ class Closing:
             found=whole.rewards or items,
             noun=noun,
             wanted=_wanted(self.goal),
-            read=self._n_read(status) if self._asked else n_fetched,  # by others
+            read=self._n_read(status) if self._asked else n_fetched,  # by other workers
             asked=self._asked or n_fetched,
             requests=int(whole.used["requests"]),
             failure=self._failure,
@@ -160,19 +160,19 @@ class Closing:
         )
 
     def _n_read(self, status: Status) -> int:
-        """Return how much was read; of earlier runs, too, if a server answered anything in this one."""
+        """Return how many pages were read; includes earlier runs if a server answered in this one."""
         if not self._answered:
             return self._read
         return self._read + sum(status.counts.get(f"outcome/{label}", 0) for label in _READ)
 
     def _types(self, status: Status) -> Mapping[str, int]:
-        """Return of which types what came was, with their numbers."""
+        """Return how many responses were read of each type."""
         if isinstance(self.goal, StructuredDataGoal):
             return types_seen(status.counts)
         return self.types
 
     def _where(self) -> str:
-        """Return the file or folder of what was found, ``""`` where there is none."""
+        """Return the file or folder with what was found, ``""`` if there is none."""
         out = getattr(self.crawler.spider, "out", None)
         return "" if out in (None, "-") else str(out)
 
@@ -198,7 +198,7 @@ class Closing:
 
     @property
     def _is_reported(self) -> bool:
-        """Whether the exit status tells how the crawl ended; always, where it stopped itself for an error."""
+        """Whether the exit status reports the ending; always if the crawl stopped itself for an error."""
         return self._reports or self.error is not None
 
 
@@ -209,7 +209,7 @@ def _wanted(goal: Goal) -> str:
 
 
 def _described(goal: Goal) -> str:
-    """Say which pages are found, ``""`` where their noun says it."""
+    """Say which pages are found, ``""`` if their noun says it."""
     if not isinstance(goal, StructuredDataGoal):
         return ""
     return f"with {' or '.join(goal.names) or 'structured data'}"
@@ -220,5 +220,5 @@ def _noun(goal: Goal) -> str:
 
 
 def connection_kind(entry: Entry) -> str:
-    """Return which kind of failed connection ended a pick, ``""`` for none."""
+    """Return the kind of failed connection that ended a pick, ``""`` for none."""
     return "" if entry.failure is None else failure_kind(entry.failure)

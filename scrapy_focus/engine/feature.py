@@ -1,9 +1,9 @@
-"""The seam for features: eight hooks along the way of a request, and who is called at each.
+"""The interface for features: eight hooks along the way of a request.
 
-A feature is what a setting adds to a crawl: it refuses copies, asks whether pages have changed, counts what pages say.
-Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing imports
-traps, near copies, answers, signals and counts of structured data, so each can be deleted with its folder. Rendering
-and revisits have downloader middlewares, and cannot.
+A feature is what a setting adds to a crawl: it refuses copies, checks whether pages have changed, counts structured
+data. Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing
+imports traps, near copies, answers, signals and counts of structured data, so each can be deleted with its folder.
+Rendering and revisits have downloader middlewares, so they cannot be deleted.
 """
 
 from __future__ import annotations
@@ -29,55 +29,55 @@ if TYPE_CHECKING:
 
 #: The hooks of a feature, in the order in which data flows.
 HOOKS = ("refuse", "refuse_new", "hand_out", "give_back", "outcome", "read_page", "settled", "close")
-#: The order of functions that are no features, behind all of these.
+#: The order of plain functions, which are called after all features.
 LISTENERS = 900
 
 
 class Shown(NamedTuple):
-    """What a feature shows of itself."""
+    """What a feature reports about itself."""
 
     lines: Sequence[str] = ()  # for the progress of the crawl
     tables: Sequence[PolicyTable] = ()
-    notes: Mapping[str, Any] = {}  # plain values by name, for those who write down how a crawl stands
+    notes: Mapping[str, Any] = {}  # plain values by name, for code that records the state of a crawl
 
 
 class Feature:
-    """Base class of features, made with the :class:`~scrapy_focus.engine.host.Host` of a crawl.
+    """Base class of features, constructed with the :class:`~scrapy_focus.engine.host.Host` of a crawl.
 
     Each hook does nothing; override those that you need. They are listed in the order in which data flows. If a hook
     raises, the error is logged and counted as ``focus/error/<name>`` (``focus/error/feature/<name>`` for features of a
     project), and the crawl continues as if the hook had returned nothing. To run code when the crawl starts, connect
     to Scrapy's ``spider_opened``; all middlewares exist by then.
 
-    ``refuse``, ``refuse_new`` and ``hand_out`` stop at the first feature that returns ``True``. A pick that was passed
-    over has an outcome, too.
+    ``refuse``, ``refuse_new`` and ``hand_out`` stop at the first feature that returns ``True``. A skipped pick has an
+    outcome, too.
     """
 
-    name: ClassVar[str] = "feature"  # under which its errors are counted
+    name: ClassVar[str] = "feature"  # its errors are counted under this name
     order: ClassVar[int] = 500  # features with a lower order are called first
-    abilities: ClassVar[frozenset[str]] = frozenset()  # by which middlewares find it without importing its class
-    own_settings: ClassVar[Sequence[Setting[Any]]] = ()  # FOCUS_* settings that it reads, of features of a project
+    abilities: ClassVar[frozenset[str]] = frozenset()  # middlewares find it by these without importing its class
+    own_settings: ClassVar[Sequence[Setting[Any]]] = ()  # the FOCUS_* settings that a project's feature reads
 
     def refuse(self, request: Request, page: Entry | None) -> bool:
-        """Whether a request goes no further, before the dupefilter sees it. ``page``: where it was found, if on a page.
+        """Whether to drop a request before the dupefilter sees it. ``page``: of the page with the link, if any.
 
-        Redirects and retries are not asked about, and neither are most requests for URLs that are known already.
+        Not called for redirects and retries, nor for most requests to URLs that are already known.
         """
         return False
 
     def refuse_new(self, request: Request, page: Entry | None) -> bool:
-        """The same behind the dupefilter: whether a request for a new URL goes no further."""
+        """Whether to drop a request for a new URL, after the dupefilter."""
         return False
 
     def hand_out(self, entry: Entry, request: Request) -> bool:
-        """Whether to pass over a pick whose request is about to go to the downloader; may change the request."""
+        """Whether to skip a pick whose request is about to go to the downloader; may change the request."""
         return False
 
     def give_back(self, entry: Entry) -> None:
-        """The request of a pick was never sent, and waits again."""
+        """The request of a pick was never sent, and is queued again."""
 
     def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
-        """Return an outcome as the crawl is to see it, before it is reported; ``None`` leaves it as it is."""
+        """Return the outcome that the crawl is to see, before it is reported; ``None`` leaves it unchanged."""
         return None
 
     def read_page(self, entry: Entry, outcome: Outcome) -> Iterator[None] | None:
@@ -89,18 +89,18 @@ class Feature:
         return None
 
     def settled(self, entry: Entry, outcome: Outcome, earned: float) -> None:
-        """The crawl has an outcome and its reward: the pick is over."""
+        """The crawl has an outcome and its reward: the pick is done."""
 
     def close(self) -> None:
-        """The crawl ends: all picks came back, and the frontier can still be read."""
+        """The crawl ends: all picks are done, and the frontier can still be read."""
 
     def shown(self) -> Shown:
-        """Return what progress, pages and tables show of the feature. It may be asked at any time, and is no hook."""
+        """Return what progress, pages and tables show of the feature. Not a hook: it may be called at any time."""
         return Shown()
 
 
 class Hook(NamedTuple):
-    """One call at a hook."""
+    """One callable at a hook."""
 
     order: int
     name: str
@@ -108,7 +108,7 @@ class Hook(NamedTuple):
 
 
 class Features:
-    """The features of a crawl, and for each hook whom to call."""
+    """The features of a crawl, and the callables at each hook."""
 
     def __init__(self) -> None:
         self.refuse: list[Hook] = []
@@ -122,14 +122,14 @@ class Features:
         self._features: list[Feature] = []
 
     def add(self, feature: Feature, *, name: str = "") -> None:
-        """Call the hooks of a feature from now on: only those that it overrides cost anything.
+        """Call the hooks of a feature from now on; those that it does not override cost nothing.
 
         Parameters
         ----------
         feature
             The feature.
         name
-            What its errors are counted under, in place of its own name.
+            The name under which its errors are counted, in place of its own.
 
         Raises
         ------
@@ -146,18 +146,18 @@ class Features:
                 self.on(hook, getattr(feature, hook), name=name or feature.name, order=feature.order)
 
     def on(self, hook: str, call: Callable[..., Any], *, name: str = "note", order: int = LISTENERS) -> None:
-        """Call a function at one hook, for parts of a project that are no features; see :class:`Feature`."""
+        """Call a function at one hook, for parts of a project that are not features; see :class:`Feature`."""
         hooks: list[Hook] = getattr(self, hook)
-        insort(hooks, Hook(order, name, call), key=lambda each: each.order)  # behind those of the same order
+        insort(hooks, Hook(order, name, call), key=lambda each: each.order)  # after those of the same order
 
     def find(self, cls: type[F]) -> F | None:
-        """Return the feature of a class, ``None`` where the crawl has none."""
+        """Return the feature of a class, ``None`` if the crawl has none."""
         return next((each for each in self._features if isinstance(each, cls)), None)
 
     def able(self, ability: str) -> Any:
-        """Return the feature with this ability, ``None`` without one: for callers that must not import its class."""
+        """Return the feature with this ability, or ``None``: for callers that must not import its class."""
         return next((each for each in self._features if ability in each.abilities), None)
 
     def __iter__(self) -> Iterator[Feature]:
-        """Go through the features in the order in which they were added."""
+        """Iterate over the features in the order in which they were added."""
         return iter(self._features)

@@ -1,15 +1,14 @@
-"""Feeds that survive a kill: what is written is on disk before its page counts as done, and no line is glued to a cut
-one.
+"""Makes feeds survive a kill: items are on disk before their page counts as done, and a cut line is removed on resume.
 
-Scrapy's feed exporter writes through a buffer of 8 KB. A kill loses what is in it, and may cut the last line in two, as
-a full disk does; the next run would add its first line to that, and both would be lost to a reader. So the scheduler
-calls :func:`flush_feeds` before it notes that a page is done, and :func:`mend_feeds` when it opens. The items of a cut
-line come again, as its page was not done. Files are mended when they are opened, since batches and times in their names
-are known only then: that is why Scrapy's storage of local files is replaced.
+Scrapy's feed exporter writes through a buffer of 8 KB. A kill loses the buffer, and may cut the last line in two, as a
+full disk does. The next run would append its first line to that fragment, and a reader would lose both. So the
+scheduler calls :func:`flush_feeds` before it notes that a page is done, and :func:`mend_feeds` when it opens. The items
+of a cut line are scraped again, as their page was not done. Files are mended when they are opened, since only then
+batches and times in their names are known: that is why Scrapy's storage of local files is replaced.
 
-That works for local feeds that are added to, in lines (``.jsonl``, ``.csv``). Other feeds lose items when a crawl is
-killed, whatever we do: JSON and XML have an end, compressed files cannot be continued, uploads come when the crawl
-ends. A warning says so.
+That works for local feeds that are appended to, in lines (``.jsonl``, ``.csv``). Other feeds lose items when a crawl is
+killed: JSON and XML need a closing part, compressed files cannot be continued, uploads happen when the crawl ends. A
+warning says so.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ logger = printable_logger(__name__)
 _LINES = ("jsonlines", "jsonl", "jl")
 _DIALECT = {"dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting"}
 _BLOCK = 1 << 20  # bytes read at once
-_LONGEST = 1 << 20  # bytes of a row of CSV; what is longer is taken for a file that somebody else broke
+_LONGEST = 1 << 20  # bytes of a row of CSV; a longer row means that the file was broken by another program
 
 
 def flush_feeds(crawler: Crawler) -> bool:
-    """Write to disk what the feeds of a crawl hold in their buffers; ``False`` if that failed, for a full disk, say.
+    """Write the buffers of all feeds of a crawl to disk; ``False`` if that failed, for example on a full disk.
 
-    Survives the end of the process, not that of the machine: nothing is synced. Costs about two microseconds where
-    nothing is buffered, and one write for each feed where something is. Never raises. Compressed feeds are left
-    alone: what their compressor holds cannot be had before its end.
+    The data survives the end of the process, not that of the machine: nothing is synced. Costs about two microseconds
+    with empty buffers, and one write for each other feed. Never raises. Compressed feeds are skipped: their compressor
+    keeps its data until it ends.
     """
     done = True
     for slot in getattr(_exporter(crawler), "slots", ()):
@@ -51,17 +50,16 @@ def flush_feeds(crawler: Crawler) -> bool:
             if file is not None and not getattr(file, "closed", False):
                 file.flush()
         except Exception as error:
-            if not isinstance(getattr(slot, "storage", None), StdoutFeedStorage):  # who read along may go
+            if not isinstance(getattr(slot, "storage", None), StdoutFeedStorage):  # its reader may stop early
                 logger.error("the feed %s cannot be written: %s", getattr(slot, "uri", ""), error)
                 done = False
     return done
 
 
 def mend_feeds(crawler: Crawler) -> None:
-    """Let each local feed that is added to be mended when it is opened, if there is a ``JOBDIR``.
+    """Have each local feed that is appended to mended when it is opened, if there is a ``JOBDIR``.
 
-    To be called before the signal ``spider_opened``. Idempotent, and without effect on storages that are not Scrapy's
-    own.
+    Call it before the signal ``spider_opened``. Idempotent; storages other than Scrapy's own are not changed.
     """
     exporter = _exporter(crawler)
     if exporter is None or not job_dir(crawler.settings) or FileFeedStorage in exporter.storages.values():
@@ -77,9 +75,9 @@ def mend_feeds(crawler: Crawler) -> None:
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
-    """A local feed whose last line, if it was cut by a kill, is taken off before the file is added to.
+    """A local feed that removes a line cut by a kill before it appends.
 
-    It has the name of the original, because Scrapy makes names of stats of it.
+    It has the name of the original, because Scrapy uses that in names of stats.
     """
 
     def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
@@ -97,17 +95,17 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
 
 def mend(path: Path, options: dict[str, Any]) -> None:
-    """Let a file end with the end of a line: what a kill cut is taken off, what only lacks its end gets that.
+    """Make a file end with a complete line: remove a cut line, or add a missing line end.
 
-    Costs a look at the last line; for CSV, whose fields may have line ends in them, one pass over the file.
+    Reads only the last line; CSV, whose fields may contain line ends, takes one pass over the file.
 
     Parameters
     ----------
     path
         A file that exists.
     options
-        Of the feed. Files that are not in lines, compressed, or in a dialect of CSV that is not Scrapy's default, are
-        left as they are.
+        Options of the feed. Files that are not in lines, compressed, or in a CSV dialect other than Scrapy's default
+        are not changed.
     """
     kind = options.get("format")
     if options.get("postprocessing") or "\n".encode(options.get("encoding") or "utf-8") != b"\n":
@@ -134,7 +132,7 @@ def _mend_rows(file: IO[bytes], size: int, path: Path) -> None:
     start, inside = _last_row(file)
     if start == size:
         return
-    # Our rows end in \r\n. One without an end after others that do not is not ours, and not cut.
+    # Our rows end in \r\n. An incomplete row after rows with other ends was written by another program: not cut.
     if not inside and _read(file, start - 2, start) != b"\r\n":
         _end(file, b"\r\n")
     elif size - start > _LONGEST:
@@ -156,12 +154,12 @@ def _cut(file: IO[bytes], start: int, size: int, path: Path) -> None:
 def _exporter(crawler: Crawler) -> FeedExporter | None:
     try:
         return crawler.get_extension(FeedExporter)
-    except RuntimeError:  # asked before there are extensions
+    except RuntimeError:  # called before there are extensions
         return None
 
 
 def _loses(uri: str, options: dict[str, Any], storage: Any) -> str:
-    """Say why a feed cannot survive a kill; ``""`` if it can."""
+    """Return why a feed cannot survive a kill; ``""`` if it can."""
     if storage is StdoutFeedStorage:
         return ""
     if storage not in (feedexport.FileFeedStorage, FileFeedStorage):
@@ -189,7 +187,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def _last_line(file: IO[bytes], size: int) -> int:
-    """Return where the part of a file begins that has no line end."""
+    """Return where the incomplete last line of a file starts."""
     end = size
     while end > 0:
         start = max(0, end - _BLOCK)
@@ -200,12 +198,12 @@ def _last_line(file: IO[bytes], size: int) -> int:
 
 
 def _last_row(file: IO[bytes]) -> tuple[int, bool]:
-    """Return where the last row of a CSV file begins that has no end, and whether the file ends inside quotes."""
+    """Return where the incomplete last row of a CSV file starts, and whether the file ends inside quotes."""
     file.seek(0)
     start, position, inside = 0, 0, False
     for line in file:
         position += len(line)
-        inside ^= bool(line.count(b'"') % 2)  # a quote within quotes is written twice
+        inside ^= bool(line.count(b'"') % 2)  # a quote within quotes is doubled
         if not inside and line.endswith(b"\n"):
             start = position
     return start, inside

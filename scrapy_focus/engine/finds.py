@@ -1,8 +1,8 @@
-"""What a crawl found lately, and by which links, in words that a person can check on the site.
+"""Describes what a crawl found lately, and the links that led there, in words that a person can check on the site.
 
-What a policy calls an arm is a number, and behind it a place in the layout of pages. So each arm is described by the
-links in it that led to finds: by what they say, with numbers left open, and by the addresses of the pages on which they
-stand. All of it is a sample in bounded memory, for the eye: no choice depends on it.
+What a policy calls an arm is a number for a place in the layout of pages. Here, each arm is described by those of its
+links that led to finds: by their anchor text, with placeholders for numbers, and by the URLs of the linking pages.
+All of it is a sample in bounded memory for people to read: no choice depends on it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
 
 _LAST = 3  # finds that are named
-_ARMS = 10_000  # of which pulls are counted
-_FRUITFUL = 500  # arms of which links are kept
-_SHAPES = 20  # of links, and of pages, that are told apart in an arm
-_SHARE = 0.4  # of the links of an arm, for which what they say stands
+_ARMS = 10_000  # arms whose pulls are counted
+_FRUITFUL = 500  # arms whose links are kept
+_SHAPES = 20  # distinct shapes of links, and of pages, for each arm
+_SHARE = 0.4  # of the links of an arm: a text of this share describes the arm
 _NAMES = {mime: name for name, mimes in FILE_TYPES.items() for mime in mimes} | {"text/html": "html"}
 
 
 class Paid(NamedTuple):
-    """Links that are alike, and what they brought."""
+    """A group of similar links, and what they led to."""
 
     words: str
     earned: float
@@ -37,7 +37,7 @@ class Paid(NamedTuple):
 
 
 class _Arm:
-    """What the links of an arm that led to finds have in common."""
+    """What those links of an arm that led to finds have in common."""
 
     __slots__ = ("earned", "kinds", "pages", "texts")
 
@@ -57,17 +57,17 @@ class _Arm:
 
 
 class Finds:
-    """Keeps what was found last, how many there are of each kind, and which links led there."""
+    """Keeps the last finds, their number by type, and the links that led to them."""
 
     def __init__(self) -> None:
-        self.known = 0  # finds of earlier crawls among those of this one
+        self.known = 0  # finds of this crawl that earlier crawls had found
         self.last: deque[str] = deque(maxlen=_LAST)
         self.kinds: Counter[str] = Counter()
         self._pulls: dict[int, int] = {}
         self._arms: dict[int, _Arm] = {}
 
     def note(self, entry: Entry, outcome: Outcome, earned: float) -> None:
-        """A pick has its outcome, and earned so much."""
+        """Note the outcome of a pick and its reward."""
         arm = outcome.pick.arm
         if arm in self._pulls or len(self._pulls) < _ARMS:
             self._pulls[arm] = self._pulls.get(arm, 0) + 1
@@ -88,7 +88,7 @@ class Finds:
             record.note(text, pages_like(page_of(request), WORD), kind)
 
     def paid(self, k: int) -> list[Paid]:
-        """Return up to `k` kinds of links, the most fruitful first, no two of them in the same words."""
+        """Return up to `k` groups of links, the most fruitful first, no two with the same description."""
         sums: dict[str, tuple[float, int]] = {}
         for number, arm in self._arms.items():
             words = arm.words()
@@ -99,12 +99,12 @@ class Finds:
 
 
 def _kind_of(outcome: Outcome) -> str:
-    """Return the name of a type, or else the extension of its URL."""
+    """Return the name of a MIME type, or else the extension of the URL."""
     return _NAMES.get(outcome.mime) or extension(outcome.pick.url) or outcome.mime
 
 
 def unlike(names: list[str]) -> list[str]:
-    """Return names in which those that come again are numbered.
+    """Number the repeated names of a list.
 
     Examples
     --------
@@ -120,13 +120,13 @@ def unlike(names: list[str]) -> list[str]:
 
 
 def _common(counter: Counter[str]) -> str:
-    """Return what many of an arm share, ``""`` for nothing."""
+    """Return what most links of an arm share, ``""`` for nothing."""
     [(value, n)] = counter.most_common(1) or [("", 0)]
     return value if n >= _SHARE * counter.total() else ""
 
 
 def _name(url: str) -> str:
-    """Return the end of an address that says something: with the part before it, where it has no extension."""
+    """Return the last part of a URL that says something: with the part before it if it has no extension."""
     parts = _parts(url)
     if not parts:
         return printable(url, WORD)

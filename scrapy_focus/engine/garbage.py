@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import gc
 
-_MANY = 100_000  # waiting links whose objects make a garbage collection long
-_BETWEEN = 100  # outcomes between two looks at how many wait
+_MANY = 100_000  # queued links whose objects make a garbage collection slow
+_BETWEEN = 100  # outcomes between two checks of the number of queued links
 
 
 def freeze(*, collect: bool = True) -> None:
-    """Collect garbage, if there may be any, and let the collector pass over all that is left from now on.
+    """Collect garbage, then exclude all remaining objects from later collections.
 
-    A full collection walks every object of the process, in a crawl every few seconds: with Scrapy, scikit-learn and
-    some thousand arms that is 150,000 objects and up to 140 ms in which nothing else happens. What is passed over is
-    freed as ever when nobody refers to it any more; only a cycle of such objects stays, until :func:`thaw`.
+    A full collection walks every object of the process, every few seconds in a crawl. With Scrapy, scikit-learn and
+    some thousand arms these are 150,000 objects, and nothing else happens for up to 140 ms. Excluded objects are freed
+    as usual when their last reference disappears; only cycles of such objects stay until :func:`thaw`.
     """
     if collect:
         gc.collect()
@@ -21,30 +21,30 @@ def freeze(*, collect: bool = True) -> None:
 
 
 def thaw() -> None:
-    """Let the collector see everything again: a crawl is over, and its parts refer to each other in cycles."""
+    """Include all objects again: a crawl is over, and its parts refer to each other in cycles."""
     gc.unfreeze()
 
 
 class Freezer:
-    """Lets the garbage collector pass over what exists: imports and loaded links, later more waiting links."""
+    """Excludes existing objects from collections: imports and loaded links, later more queued links."""
 
     def __init__(self) -> None:
         self._next_look = _BETWEEN  # outcomes
-        self._from = _MANY  # waiting links
+        self._from = _MANY  # queued links
 
     def freeze(self, waiting: int) -> None:
-        """Freeze what exists, with so many links waiting."""
+        """Freeze the existing objects, with so many links queued."""
         freeze(collect=waiting > _MANY)
         self._from = 2 * max(waiting, _MANY)
 
     def is_due(self, outcomes: int) -> bool:
-        """Whether to look at how many links wait, after so many outcomes."""
+        """Whether to check the number of queued links, after so many outcomes."""
         if outcomes < self._next_look:
             return False
         self._next_look = outcomes + _BETWEEN
         return True
 
     def freeze_more(self, waiting: int) -> None:
-        """Freeze again where twice as many links wait as at the last time."""
+        """Freeze again if twice as many links are queued as the last time."""
         if waiting >= self._from:
             self.freeze(waiting)

@@ -1,7 +1,7 @@
 """A live crawl, as its parts and Scrapy's components see it.
 
-Scrapy makes each component by itself, from its settings: it finds the crawl by :func:`host_of`, and with another
-scheduler it does nothing.
+Scrapy makes each component from its settings. A component finds the crawl by :func:`host_of`; with another scheduler
+it does nothing.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
 
-_SHOWN_ERRORS = 3  # with traceback; after that they are only counted
-_STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
-_PASSED = 64  # of so many links of a page that is full, one goes the whole way
+_SHOWN_ERRORS = 3  # logged with traceback; later ones are only counted
+_STOPPED = 5.0  # seconds that a process asked to stop still waits for another machine
+_PASSED = 64  # of so many links of a page at its limit, one is not dropped early
 
 
 class Host:
-    """What the parts of a live crawl share.
+    """The state that the parts of a live crawl share.
 
     Parameters
     ----------
     crawler
-        Of Scrapy.
+        The crawler of Scrapy.
     config
         The settings of the crawl.
     make_crawl
-        Makes the crawl of a policy, with a job or without, or what stands for it where another machine leads it.
+        Makes the crawl of a policy, with or without a job, or a stand-in if another machine leads it.
     policy
-        Who decides.
+        The policy.
     job
-        Where the crawl is kept; ``None``: nowhere.
+        The folder of the crawl; ``None`` without one.
     speed
-        Seconds of the crawl in one of the machine's.
+        Seconds of the crawl per second of the machine's clock.
 
     Raises
     ------
@@ -101,10 +101,10 @@ class Host:
         self.resumed = job is not None and not job.is_new
         self.stopping = False
         self.closed = False
-        self.failed = False  # our files cannot be written or read any more
+        self.failed = False  # a file of the crawl cannot be written or read any more
         self.seeds: set[str] = set()  # hosts of start requests
         self.features = Features()
-        self.returned: list[Iterator[Request]] = []  # requests that a feature refused, and gives back
+        self.returned: list[Iterator[Request]] = []  # requests that a feature refused before, and returns
         self.crawl = make_crawl(self, policy)
         self.requests = Requests(
             cast("Spider", crawler.spider),
@@ -138,44 +138,44 @@ class Host:
         self.inflight = InFlight(crawler, self, self.slots)
         self.pace = Pace(crawler, self.slots, self.counts, seeds=self.seeds, longest=config.longest_wait)
         self._stats = Stats(crawler)
-        self._n_dropped = 0  # requests that went no further as their page is full
+        self._n_dropped = 0  # requests dropped because their page is at its limit
 
     def _make_priorities(self) -> Priorities | None:
-        """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
+        """Return the object that separates priorities, if enabled now or in the run that stored the queued links."""
         priorities = Priorities(self.crawl.status().hosts if self.resumed else ())
         return priorities if self.config.request_priority or priorities else None
 
     @property
     def policy(self) -> type[Policy]:
-        """The class of who decides."""
+        """The class of the policy."""
         return self.config.policy
 
     @property
     def noun(self) -> str:
-        """What several things that are looked for are called: ``"files"``."""
+        """The plural noun for what is looked for: ``"files"``."""
         return printable(noun_of(self.config.goal), VALUE)
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the process was asked to stop, so that only what is in flight is waited for."""
+        """Whether the process was asked to stop, so that only requests in flight are finished."""
         slot = engine_slot(self.crawler)
         return slot is not None and slot.closing is not None and not self.crawler.engine.running
 
     def is_spent(self) -> bool:
-        """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
+        """Whether no more requests may be sent: a budget is used up, or the crawl is over."""
         return self.closed or self.failed or bool(self.crawl.finished())
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
-        """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
+        """Whether bodies of a MIME type are read: all but the blocked ones, and always the types looked for."""
         goal = self.config.goal
         if not matches(mime, self.config.blocked_mimes) or matches(mime, types_of(goal)):
             return True
         return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left.
+        """Return the state of the crawl; ``best``: include so many of the best arms, and the expected remainder.
 
-        What is left is not known where a list was cut, and where nothing seems left but pages need a browser.
+        The remainder is unknown if a list was cut, or if no links are left but some pages need a browser.
         """
         status = self.crawl.status(best=best)
         whole = status.whole or status
@@ -185,11 +185,11 @@ class Host:
         return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
 
     def shown(self) -> list[Shown]:
-        """Return what the features show of themselves."""
+        """Return what the features report about themselves."""
         return [self.guard(feature.name, Shown(), feature.shown) for feature in self.features]
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself, and those of features."""
+        """Return the tables of the policy, and those of features."""
         return [*self.crawl.forecasts.tables(), *(table for shown in self.shown() for table in shown.tables)]
 
     def count(self, name: str, n: int = 1) -> None:
@@ -197,7 +197,7 @@ class Host:
         self.counts[name] += n
 
     def count_as_scrapy(self, what: str, *, stored: bool = False) -> None:
-        """Count as the stock scheduler does, for dashboards; ``stored``: where there is a job, it has the request."""
+        """Count like the stock scheduler, for dashboards; ``stored``: a job, if there is one, has the request."""
         self.crawler.stats.inc_value(f"scheduler/{what}")
         where = "disk" if stored and self.crawl.is_kept else "memory"
         self.crawler.stats.inc_value(f"scheduler/{what}/{where}")
@@ -213,7 +213,7 @@ class Host:
         self.returned.append(requests)
 
     def drops(self, request: Request, response: Response | None) -> bool:
-        """Whether a request from the page of a response goes no further, as its URL is known or its page is full."""
+        """Whether to drop a request from the page of a response: its URL is known, or the page is at its limit."""
         return self.guard("drops", False, self._drops, request, self.inflight.find(response))
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
@@ -222,25 +222,25 @@ class Host:
         if entry is None or not entry.full:
             return False
         self._n_dropped += 1
-        if self._n_dropped % _PASSED == 0:  # to be refused later: so the callback is not parted from the event loop
+        if self._n_dropped % _PASSED == 0:  # dropped later, so that the callback yields to the event loop
             return False
         self.count(f"trap/{entry.full}")
         return True
 
     def note_yielded(self, pick_id: int, request: Request) -> None:
-        """The page of a pick gave a request that no spider middleware held back."""
+        """Note that the page of a pick yielded a request that all spider middlewares let pass."""
         if self.seen.tells_keys and (entry := self.inflight.entries.get(pick_id)) is not None and entry.returned:
             entry.yielded.add(hash(request.url))
 
     def known_on(self, response: Response) -> KnownLinks | None:
-        """Return what is known of the links of a page, ``None`` where nobody knows."""
+        """Return which links of a page are known, ``None`` if that is unknown."""
         entry = self.inflight.find(response)
         return None if entry is None else self.seen.known_on(entry)
 
     # The budget
 
     async def is_first(self, request: Request) -> bool:
-        """Wait until it is known whether another machine fetches the redirect target; ``False`` if so."""
+        """Wait for the answer whether another machine fetches the redirect target; ``False`` if so."""
         entry = self.inflight.find(request)
         if not self.crawl.where or entry is None or request is not entry.request or not entry.also:
             return True
@@ -255,9 +255,9 @@ class Host:
         return False
 
     async def sent(self, request: Request | None) -> bool:
-        """Use one request of the budget for a request on its way out; ``False``: it must not go out.
+        """Use one request of the budget for a request about to be sent; ``False``: do not send it.
 
-        ``None`` stands for one that Scrapy does not know: a browser's. Waits where another machine has to allow it.
+        ``None`` stands for a request that Scrapy does not see: a browser's. Waits if another machine has to allow it.
         """
         if self.closed:  # a browser may still run
             return False
@@ -272,11 +272,11 @@ class Host:
         return True
 
     def received(self, n_bytes: int | None) -> None:
-        """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+        """Count a response of so many bytes; ``None``: the request was never sent, as no connection could be made."""
         self.guard("received", None, self.crawl.received, n_bytes)
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T], default: T) -> T:
-        """Wait for another machine, but not for long when this process was asked to stop."""
+        """Wait for another machine, but only briefly if this process was asked to stop."""
         task = asyncio.ensure_future(waiting)
         while not (await asyncio.wait([task], timeout=_STOPPED))[0]:
             if self.is_interrupted:
@@ -297,7 +297,7 @@ class Host:
         return default
 
     def note_error(self, what: str, error: Exception) -> None:
-        """Log and count an error of ours; one of the files of the crawl stops it."""
+        """Log and count an internal error; an error with the crawl's files stops the crawl."""
         if isinstance(error, StorageError):
             self.fail(error)
             return
@@ -309,8 +309,8 @@ class Host:
             )  # fmt: skip
 
     def fail(self, error: StorageError) -> None:
-        """Stop at once: the files are whole, and nothing can be added to them."""
-        if self.failed or self.closed:  # what was in flight at a stop in haste is asked for by the next run
+        """Stop at once: the files are intact, but cannot be written any more."""
+        if self.failed or self.closed:  # after a forced stop, the next run fetches what was in flight
             return
         self.failed = True
         logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
@@ -318,7 +318,7 @@ class Host:
         self.stop()
 
     def stop(self) -> None:
-        """Let the engine close the crawl, with the reason of ours."""
+        """Have the engine close the crawl, with our reason."""
         if not self.stopping:
             self.stopping = True
             reason = "focus_storage" if self.failed else f"focus_{self.crawl.finished()}"
@@ -326,7 +326,7 @@ class Host:
             deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def ask_again(self) -> None:
-        """Let the engine ask for requests before its next heartbeat."""
+        """Have the engine request the next pick before its next heartbeat."""
         slot = engine_slot(self.crawler)
         if slot is not None and slot.closing is None:
             slot.nextcall.schedule()
@@ -339,6 +339,6 @@ def host_of(crawler: Crawler) -> Host | None:
     """
     try:
         engine = crawler.engine
-    except RuntimeError:  # no crawl runs: in a test of a middleware, say
+    except RuntimeError:  # no crawl runs: in a test of a middleware, for example
         return None
     return getattr(getattr(engine, "scheduler", None), "focus_host", None)

@@ -1,9 +1,9 @@
-"""What is known of each pick that the engine has, from the moment it is handed out until its outcome.
+"""Keeps the facts about each pick in flight, from the moment it is handed out until its outcome.
 
 No hook of Scrapy sees every way in which a request can end: an exception in ``process_response`` and a redirect that a
-signal handler vetoes show up nowhere. But the engine takes every request out of ``inprogress`` at the very end, after
-callbacks, items and errbacks. So the hooks only note facts, and an outcome is drawn from them when the engine has let
-go of the request: exactly once, on every path. The redirect or retry of a request is the same pick.
+signal handler vetoes show up nowhere. But the engine removes every request from ``inprogress`` at the very end, after
+callbacks, items and errbacks. So the hooks only note facts, and the outcome is derived from them when the engine has
+finished the request: exactly once, on every path. A redirect or retry of a request belongs to the same pick.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.slots import Slots
 
 _WELL = ("ok", "probed", "unchanged")  # outcomes without an error
-_ITEMS = 10_000  # on their way through the pipelines at most
+_ITEMS = 10_000  # in the pipelines, at most
 
 
 class BudgetExhausted(IgnoreRequest):
@@ -47,11 +47,11 @@ class BudgetExhausted(IgnoreRequest):
 
 
 class RedirectSeen(IgnoreRequest):
-    """Raised in the downloader middleware for a redirect to a page that another process of the crawl asks for."""
+    """Raised in the downloader middleware for a redirect to a page that another process of the crawl fetches."""
 
 
 class MimeStop(IgnoreRequest):
-    """Raised in the downloader middleware for a body that nobody wants."""
+    """Raised in the downloader middleware for a body of an unwanted type."""
 
 
 class TooLarge(IgnoreRequest):
@@ -59,11 +59,11 @@ class TooLarge(IgnoreRequest):
 
 
 class InsideAddress(IgnoreRequest):
-    """Raised in the downloader middleware for a host with an address that outsiders should not make anybody ask."""
+    """Raised in the downloader middleware for a host with a private address that outsiders must not make us visit."""
 
 
 class Probed(IgnoreRequest):
-    """Raised in the downloader middleware when a HEAD said what was asked: there is no page for the spider."""
+    """Raised in the downloader middleware after a successful HEAD: there is no page for the spider."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(f"HEAD of {response.url}: {response.status}")
@@ -71,7 +71,7 @@ class Probed(IgnoreRequest):
 
 
 class ProbeFailed(IgnoreRequest):
-    """Raised in the downloader middleware when a HEAD got no response, so that nobody tries the page in its place."""
+    """Raised in the downloader middleware when a HEAD got no response, so that the page is not tried instead."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"HEAD failed: {cause}")
@@ -79,11 +79,11 @@ class ProbeFailed(IgnoreRequest):
 
 
 class BrowserFailed(Exception):
-    """Raised where no browser answers: it died, hangs, does not start, or cannot load the page."""
+    """Raised if no browser answers: it died, hangs, does not start, or cannot load the page."""
 
 
 class ResponsePage:
-    """A :class:`~scrapy_focus.core.types.Page` that reads a response of Scrapy when asked."""
+    """A :class:`~scrapy_focus.core.types.Page` that reads a response of Scrapy on demand."""
 
     __slots__ = ("_response",)
 
@@ -113,12 +113,12 @@ class ResponsePage:
 
     @property
     def content(self) -> int:
-        """What tells its body from others, in 63 bits."""
+        """A digest of its body, in 63 bits."""
         return int.from_bytes(blake2b(self._response.body, digest_size=8).digest(), "big") >> 1
 
     @property
     def root(self) -> Any:
-        """The tree that Scrapy parses once for all; ``None`` where it makes none."""
+        """The tree, parsed once by Scrapy; ``None`` if it cannot be parsed."""
         response = self._response
         if isinstance(response, HtmlResponse) and can_be_read(response):
             return response.selector.root
@@ -126,7 +126,7 @@ class ResponsePage:
 
 
 class Entry:
-    """One pick with the engine, and what is known of it so far."""
+    """One pick in flight, and the facts about it so far."""
 
     __slots__ = (
         "also", "failure", "first", "found", "full", "has_cookie", "holds_slot", "is_cut", "is_direct", "is_plain",
@@ -138,50 +138,50 @@ class Entry:
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
-        self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
-        self.first: Request | None = None  # as it was before anybody saw it, where its page may be sent for again
-        self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
+        self.parsed_from = inf  # when its response arrived, in seconds of time.monotonic
+        self.first: Request | None = None  # as it was at first, if its page may be requested again
+        self.request: Request | None = None  # None while its redirect or retry is queued
         self.slot = ""
         self.holds_slot = False
-        self.sent = 0  # requests that went out for it, those of a browser too
-        self.received = 0  # bytes that came over the network for it, likewise
+        self.sent = 0  # requests sent for it, including a browser's
+        self.received = 0  # bytes received for it over the network, likewise
         self.response: Response | None = None
         self.failure: BaseException | None = None
         self.spider_error = False
         self.items = 0.0
-        self.stopped = False  # whether its body is not wanted for its MIME type
-        self.noindex = False  # whether its page asks not to be read by goals and policies
+        self.stopped = False  # whether its body was refused for its MIME type
+        self.noindex = False  # whether its page asks goals and policies not to read it
         self.visited = False  # whether its page was fetched before
-        self.is_unchanged = False  # whether its page is as it was at its last visit
-        self.verdict = ""  # why it, or its last redirect, went no further
-        self.links: list[Link] = []  # that are not with the policy yet
-        self.found = 0  # links that it gave to the policy, or will
-        self.full = ""  # the trap under which further requests of its page are refused; "": it may give more
-        self.takes_turns = False  # whether reading its page is work for several turns of the event loop
-        self.is_cut = False  # whether clicking its page had to stop while that brought links
-        self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
-        self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
-        self.is_plain = False  # whether no browser is asked, as it failed with the page
-        self.is_rendered = False  # whether one is asked
-        self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
+        self.is_unchanged = False  # whether its page is the same as at its last visit
+        self.verdict = ""  # why it, or its last redirect, was dropped
+        self.links: list[Link] = []  # not yet given to the policy
+        self.found = 0  # links that it gave to the policy, or will give
+        self.full = ""  # the trap that refuses further requests of its page; "": none
+        self.takes_turns = False  # whether its page is read over several turns of the event loop
+        self.is_cut = False  # whether clicking its page had to stop while that still brought links
+        self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: unknown
+        self.is_direct = True  # whether no plain copy of its page was fetched before it is rendered
+        self.is_plain = False  # whether no browser is used, as it failed with the page
+        self.is_rendered = False  # whether one is used
+        self.known: list[int] = []  # keys of further links of the page, to URLs already seen
         self.also: list[int] = []  # keys of the requests that it was redirected to
-        self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
-        self.returns = 0  # how often it was
-        self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
-        self.quiet = 0  # turns of the event loop since its page was seen to do something, as far as somebody counts
-        self.waits = False  # whether that are so many that its callback or a pipeline waits for something
-        self.yielded: set[int] = set()  # hashes of URLs that its page asks for, and the engine has not handed on yet
+        self.has_cookie = False  # whether a response set a cookie since it was last redirected to a URL of its own
+        self.returns = 0  # how often that happened
+        self.leads_to: int | None = None  # key of an already seen request, the target of its last redirect
+        self.quiet = 0  # turns of the event loop without activity on its page, as far as they are counted
+        self.waits = False  # whether these are so many that its callback or a pipeline must be waiting
+        self.yielded: set[int] = set()  # hashes of URLs that its page requests, not yet scheduled
 
     @property
     def returned(self) -> bool:
-        """Whether the downloader is done with it, so that a request that carries its id comes from the spider."""
+        """Whether the downloader has finished it, so that a request with its id comes from the spider."""
         return self.response is not None or self.failure is not None
 
     @property
     def has_scripts(self) -> bool:
-        """Whether its page, which is there, has scripts that no browser has run.
+        """Whether its page, which has arrived, has scripts that no browser has run.
 
-        Linear in the page, the first time.
+        Linear in the page on the first call.
         """
         if self.scripted is None:
             response = self.response
@@ -213,11 +213,11 @@ class Entry:
         return tuple(each.name for each in meta.get(MADE, ()))
 
     def outcome(self, now: float) -> Outcome:
-        """Draw the outcome from what is known; the reward is the goal's business."""
+        """Derive the outcome from the facts; the goal computes the reward."""
         label, pick = self.label(), self.pick
         response = self.failure.response if isinstance(self.failure, Probed) else self.response
         error = "" if label in _WELL else label
-        if label in ("failure", "too_large"):  # as a recording has it
+        if label in ("failure", "too_large"):  # as in a recording
             error = f"failure: {type(self.failure).__name__}"
         if response is None:
             return Outcome(
@@ -237,7 +237,7 @@ class Entry:
         )  # fmt: skip
 
 
-_SAYS_ALL = (Probed, BudgetExhausted, BrowserFailed, RedirectSeen)  # whatever else is known of the pick
+_SAYS_ALL = (Probed, BudgetExhausted, BrowserFailed, RedirectSeen)  # whatever the other facts about the pick
 #: Labels of failures, and of their subclasses.
 LABELS: dict[type, str] = {
     Probed: "probed",
@@ -258,13 +258,13 @@ def _label_of(failure: BaseException) -> str:
 
 
 def _announced(response: Response) -> int:
-    """Return how large a body is said to be, in bytes; 0: nobody says it."""
+    """Return the announced size of a body, in bytes; 0 if none is announced."""
     size = response.headers.get("Content-Length") or b""
     return int(size) if size.isdigit() else 0
 
 
 class Errback:
-    """Stands in for the errback of a request in flight: notes the failure, and does what the original would.
+    """Replaces the errback of a request in flight: notes the failure, then calls the original.
 
     Without an original it returns the failure, which Scrapy treats as if there were no errback.
     """
@@ -277,17 +277,17 @@ class Errback:
     def __call__(self, failure: Failure) -> Any:
         self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
         if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, BrowserFailed, RedirectSeen)):
-            return None  # nothing that happened to a page of the spider's
+            return None  # nothing that concerns a page of the spider
         if self.entry.stopped and self.original is None:
-            return None  # we wanted it so: no error to be logged
+            return None  # intended: not an error to log
         return failure if self.original is None else self.original(failure)
 
 
 class InFlight:
-    """The picks that the engine has, and the hooks that note what becomes of their requests.
+    """The picks in flight, and the signal handlers that note facts about their requests.
 
-    ``entries`` holds them by id. ``worth`` holds what the reward pipeline said of items on their way, with the items,
-    so that no other object gets their id meanwhile.
+    ``entries`` holds them by id. ``worth`` holds the rewards that the reward pipeline gave to items in the pipelines,
+    with the items, so that no other object gets the same id meanwhile.
     """
 
     def __init__(self, crawler: Crawler, host: Knowing, slots: Slots) -> None:
@@ -296,14 +296,14 @@ class InFlight:
         self.slots = slots
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
-        self._pages: dict[str, list[int]] = {}  # URL of each page -> the picks that have it
+        self._pages: dict[str, list[int]] = {}  # picks by the URL of their page
         self._hears_headers = False
-        # By pick, where requests are delayed: when the headers of its answer came, and seconds to read the body then.
+        # By pick, with delays: when the headers of the response came, and the seconds to read the body at that time.
         self._headers_at: dict[int, float] = {}
         self._reading: dict[int, float] = {}
 
     def connect(self) -> None:
-        """Listen to the crawl."""
+        """Connect the signal handlers."""
         connect = self.crawler.signals.connect
         connect(self._on_response, signals.response_received)
         connect(self._on_left, signals.request_left_downloader)
@@ -313,16 +313,16 @@ class InFlight:
         connect(self._on_spider_error, signals.spider_error)
 
     def find(self, carrier: Any) -> Entry | None:
-        """Return the entry of the pick that a request was made for, or the request of a response or failure."""
+        """Return the entry of the pick of a request, or of the request of a response or failure."""
         pick_id = entry_id(carrier)
         if pick_id is None:
             return None
         return self.entries.get(pick_id)
 
     def page_of(self, request: Request) -> Entry | None:
-        """Return the entry of the page that a request names as its referrer; ``None`` where several have its URL.
+        """Return the entry of the page that a request names as its referrer; ``None`` if several have its URL.
 
-        A link that is taken for one of another page is lost if a kill comes between the outcomes of the two.
+        A link that is assigned to a wrong page is lost if a kill comes between the outcomes of the two pages.
         """
         referer = request.headers.get("Referer")
         pick_ids = self._pages.get(referer.decode("latin-1"), ()) if referer else ()
@@ -342,19 +342,19 @@ class InFlight:
         return request
 
     def succeed(self, entry: Entry) -> None:
-        """The request of a pick came to nothing but a redirect or retry, which waits to be handed out."""
+        """Note that the request of a pick ended in a redirect or retry, which is queued."""
         self._free_slot(entry)
         entry.request = None
         entry.stopped = False
 
     def ended(self) -> list[Entry]:
-        """Return the entries whose request the engine is done with."""
+        """Return the entries whose request the engine has finished."""
         in_progress = engine_slot(self.crawler).inprogress
         entries = self.entries.values()
         return [entry for entry in entries if entry.request is not None and entry.request not in in_progress]
 
     def remove(self, entry: Entry) -> None:
-        """Forget a pick: its outcome is drawn."""
+        """Forget a pick: its outcome exists."""
         del self.entries[entry.pick.id]
         self._free_slot(entry)
         if self._hears_headers:
@@ -369,13 +369,13 @@ class InFlight:
                 del self._pages[url]
 
     def is_appraised(self, item: Any) -> bool:
-        """Whether somebody said what an item is worth."""
+        """Whether an item has a reward."""
         return id(item) in self.worth
 
     def appraise(self, item: Any, worth: float) -> None:
-        """Note what an item is worth, until it is scraped or dropped."""
+        """Note the reward of an item until it is scraped or dropped."""
         self.worth[id(item)] = item, worth
-        if len(self.worth) > _ITEMS:  # pipelines that replace items leave them here
+        if len(self.worth) > _ITEMS:  # pipelines that replace items leave the originals here
             self.worth.popitem(last=False)
 
     def _free_slot(self, entry: Entry) -> None:
@@ -390,7 +390,7 @@ class InFlight:
         if request is entry.request or request not in engine_slot(self.crawler).inprogress:  # else a copy of it
             entry.response = response
             entry.parsed_from = monotonic()
-            _restore_errback(entry.request)  # so that callbacks see the request as it was
+            _restore_errback(entry.request)  # so that callbacks see the original request
             self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
                 self.slots.observe(entry.slot, latency + self._reading.get(entry.pick.id, 0.0))
@@ -422,12 +422,12 @@ class InFlight:
 
 
 def engine_slot(crawler: Crawler) -> Any:
-    """Return the engine's record of what it works on: private, but there since Scrapy 0.9."""
+    """Return the engine's record of requests in progress: private, but in Scrapy since 0.9."""
     return crawler.engine._slot
 
 
 def unwrap(request: Request) -> Request:
-    """Take off a request what :meth:`InFlight.hand_out` put on it."""
+    """Undo what :meth:`InFlight.hand_out` did to a request."""
     request.meta.pop(PICK, None)
     return _restore_errback(request)
 
@@ -440,7 +440,7 @@ def entry_id(carrier: Any) -> int | None:
 
 
 def _restore_errback(request: Request) -> Request:
-    """Restore the errback of a request: else request, errback, entry and response keep each other in memory."""
+    """Restore the errback of a request: otherwise request, errback, entry and response form a cycle in memory."""
     if isinstance(request.errback, Errback):
         request.errback = request.errback.original
     return request

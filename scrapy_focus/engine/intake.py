@@ -1,4 +1,4 @@
-"""Drops known and refused requests, and makes links of the rest."""
+"""Drops known and refused requests, and makes links of the others."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_AT_ONCE = 100  # links that are given back
-_SHOWN_ERRORS = 3  # after that they are only counted
+_AT_ONCE = 100  # links taken back in one batch
+_SHOWN_ERRORS = 3  # later ones are only counted
 
 
 class Intake:
-    """Makes links of requests. Those of a page go with its outcome; those of no page are placed before each choice.
+    """Makes links of requests. Links of a page are reported with its outcome; others are placed before each choice.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     """
 
     def __init__(self, host: Host) -> None:
         self.host = host
         self.redirects = Redirects(host)
-        self.spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
-        self._loose: list[tuple[Link, Request, bool]] = []  # of no page, still to be packed
+        self.spilled: deque[Request] = deque()  # accepted after an internal error, outside the policy
+        self._loose: list[tuple[Link, Request, bool]] = []  # links of no page, not packed yet
         self._notes_priority = host.priorities is None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are links that are not with the policy yet, and wait for no page."""
+        """Whether the policy still has to receive links that belong to no page in flight."""
         return bool(self._loose or self.host.returned)
 
     @property
     def has_loose(self) -> bool:
-        """Whether links of no page are still to be placed."""
+        """Whether links of no page still have to be placed."""
         return bool(self._loose)
 
     def take(self, request: Request) -> bool:
-        """Make a link of a request, or let a pick continue with it; ``False`` if it goes no further."""
+        """Make a link of a request, or let a pick continue with it; ``False`` if it is dropped."""
         host = self.host
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else host.inflight.entries.get(pick_id)
@@ -75,7 +75,7 @@ class Intake:
         return self.redirects.follow(entry, request, seen=seen)
 
     def _take_link(self, request: Request, entry: Entry | None) -> bool:
-        """Make a link of a request; ``entry``: of its page, if it says which."""
+        """Make a link of a request; ``entry``: of its page, if the request names it."""
         host = self.host
         source = entry or host.inflight.page_of(request)
         page = source if source is not None and source.returned else None
@@ -99,14 +99,14 @@ class Intake:
         return self._add(request, source, seen)
 
     def place(self) -> None:
-        """Let the next links of no page be placed."""
+        """Place the next links of no page."""
         if self._loose:
             self.add([*self._packed()])
             if self._loose:
                 self.host.ask_again()
 
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> None:
-        """Let links be placed."""
+        """Let the crawl place links."""
         self.host.crawl.add(links, source)
         self.host.seen.forget(self.host.links.placed(links))
 
@@ -126,13 +126,13 @@ class Intake:
         return seen
 
     def _has_begun(self, request: Request) -> bool:
-        """Whether it is a start request that this job has from an earlier run; notes the hosts of start requests."""
+        """Whether this is a start request that an earlier run of the job has; notes the hosts of start requests."""
         if request.meta.get("is_start_request"):
             self.host.seeds.add(urlparse_cached(request).hostname or "")
         return self.host.job is not None and self.host.links.is_stored_start(request)
 
     def _keep_loose(self, request: Request, seen: bool) -> bool:
-        """Keep a request of no page: the caller may still modify it until it is placed."""
+        """Keep a request of no page: the caller may modify it until it is placed."""
         self.host.count("link/loose")
         self._make_loose(request, seen)
         return not seen
@@ -154,12 +154,12 @@ class Intake:
         return not seen
 
     def take_back(self) -> None:
-        """Take the next requests that a feature gives back."""
+        """Queue the next requests that a feature had refused and now returns."""
         returned = self.host.returned
         if not returned:
             return
         n_taken = 0
-        for request in islice(returned[0], _AT_ONCE):  # each is a link before the next is asked for
+        for request in islice(returned[0], _AT_ONCE):  # each becomes a link before the next one is requested
             n_taken += 1
             self.host.guard("enqueue_request", None, self._make_loose, request, False)
         if n_taken < _AT_ONCE:
@@ -200,7 +200,7 @@ class Intake:
             logger.error("%s", reason_of(error, PARAGRAPH), extra={"spider": host.crawler.spider})
 
     def _note_priority(self, request: Request) -> None:
-        """Say once that a priority is not looked at."""
+        """Log once that a priority has no effect."""
         if request.priority and self._notes_priority and "retry_times" not in request.meta:  # Scrapy's own
             self._notes_priority = False
             crawler = self.host.crawler

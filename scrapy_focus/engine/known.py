@@ -1,6 +1,6 @@
-"""How a link extractor finds out which links a crawl knows: Scrapy gives it a response, and nothing else.
+"""Tells a link extractor which links a crawl knows, given only a response.
 
-A response has its request, and that carries the id of its pick. So the id itself says whose it is.
+A response has its request, and that carries the id of its pick. So the id itself refers to its crawl.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 
 class KnownLinks(Protocol):
-    """Which links of one page need not be made requests of."""
+    """Links of one page that need no request."""
 
-    tells_keys: bool  # whether the policy hears of those that are passed over, so that only links may be that count
+    tells_keys: bool  # whether the policy receives the keys of skipped links, so that skip only real links
 
     def has(self, url: str) -> bool:
-        """Whether a request for a URL would go no further; ``url``: absolute, without a fragment."""
+        """Whether a request for a URL would be dropped; ``url``: absolute, without a fragment."""
 
     def passes(self, url: str) -> bool:
-        """Whether it would, and if so, note that the page has this link."""
+        """Whether it would be dropped; if so, note that the page has this link."""
 
 
 class Knowing(Protocol):
-    """The scheduler, as far as it is asked here."""
+    """The scheduler, as used in this module."""
 
     def known_on(self, response: Response) -> KnownLinks | None:
-        """Return what is known of the links of a page, ``None`` where nobody knows."""
+        """Return which links of a page are known, ``None`` if that is unknown."""
 
 
 class PickId(int):
-    """The id of a pick that knows whose it is. A copy of it, or what is read from a pickle, is a plain number."""
+    """The id of a pick, with a reference to its crawl. A copy, or a value read from a pickle, is a plain number."""
 
     _host: ref[Knowing]
 
@@ -47,7 +47,7 @@ class PickId(int):
 
     @property
     def host(self) -> Knowing | None:
-        """The scheduler, as long as there is one."""
+        """The scheduler, as long as it exists."""
         return self._host()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -55,8 +55,9 @@ class PickId(int):
 
 
 def known_on(response: Response) -> KnownLinks | None:
-    """Return what is known of the links of a page; ``None`` where nobody knows: under a scheduler of others, with a
-    dupefilter or fingerprinter of others, for a response that came by another way.
+    """Return which links of a page are known, or ``None`` if that is unknown.
+
+    It is unknown with another scheduler, dupefilter or fingerprinter, and for a response that bypassed the scheduler.
     """
     request = response.request
     pick_id = None if request is None else request.meta.get(PICK)

@@ -1,4 +1,4 @@
-"""Turns the requests of a spider into links, and says where they stand on their page."""
+"""Turns the requests of a spider into links, and finds their place on the page."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.priorities import Priorities
     from scrapy_focus.engine.requests import Requests
 
-_STEPS = 50  # links of a page that are looked at before a pause
-_LONGEST_NAME = 100  # of a callback
-_SAID = 1000  # characters of an anchor or context that a spider may say
-_OF_PAGE = (GIVEN, MADE, RENDERED, VISIT, WHY)  # keys of meta that say something of a page, and of no other
+_STEPS = 50  # links of a page located between two pauses
+_LONGEST_NAME = 100  # characters of a callback's name
+_SAID = 1000  # characters of an anchor or context that a spider may set
+_OF_PAGE = (GIVEN, MADE, RENDERED, VISIT, WHY)  # keys of meta that describe one page only
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
 
 
 class Links:
-    """Makes links of requests, with keys that tell apart what is to be fetched apart.
+    """Makes links of requests, with different keys for requests that have to be fetched separately.
 
-    The key of a link is the fingerprint of its request. What is to be fetched though its fingerprint is known
-    (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter
-    would. Where pages are fetched again, each is to be one link: then the first request for it gets the fingerprint,
-    whatever it says, and a start request for a known page is none.
+    The key of a link is the fingerprint of its request. A request to be fetched although its fingerprint is known
+    (``dont_filter``) gets another key. So the frontier knows the fingerprint of a request exactly if a dupefilter
+    would. In crawls that revisit pages, each page is one link: the first request for it gets the fingerprint in any
+    case, and a start request for a known page makes no link.
 
     Parameters
     ----------
     crawler
-        Whose spider the requests are of.
+        The crawler, whose spider makes the requests.
     crawl
-        The crawl, which knows what was found.
+        The crawl, which knows the links found.
     counts
         Where to count.
     requests
-        The requests of the links that wait.
+        The requests of queued links.
     reads_page
-        Whether the policy reads where a link stands.
+        Whether the policy reads the place of a link on its page.
     priorities
-        What tells priorities apart; ``None``: nothing does.
+        Separates priorities; ``None`` if they are not used.
     comes_back
-        Whether pages are fetched again.
+        Whether pages are revisited.
     salt
-        Where numbers begin that tell apart requests with one fingerprint: another one in each process of a crawl.
+        First of the numbers that separate requests with one fingerprint: a different one in each process of a crawl.
     """
 
     def __init__(
@@ -87,28 +87,28 @@ class Links:
         self.reads_page = reads_page
         self.priorities = priorities
         self.comes_back = comes_back
-        self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
-        self._offered: Counter[int] = Counter()  # keys of links whose requests are kept, until the policy has them
+        self._coming: set[int] = set()  # keys of links not yet given to the policy, and of redirects in flight
+        self._offered: Counter[int] = Counter()  # keys of links whose requests are kept until the policy has them
         self._salt = itertools.count(salt)
-        self._started = KeySet()  # keys of start requests that were asked about
+        self._started = KeySet()  # keys of start requests already checked
 
     def key(self, request: Request) -> int:
-        """Return 63 bits that are the same for requests with the same fingerprint."""
+        """Return 63 bits that are equal for requests with the same fingerprint."""
         return key_of(request, self.crawler)
 
     def is_known(self, request: Request) -> bool:
-        """Whether a request was seen before, or is on its way."""
+        """Whether a request was already seen, or is about to be."""
         return self._is_taken(self.key(request))
 
     def is_coming(self, key: int) -> bool:
-        """Whether a link is not with the policy yet, or a redirect is under way to it."""
+        """Whether a link is not given to the policy yet, or a redirect leads to it now."""
         return key in self._coming
 
     def is_stored_start(self, request: Request) -> bool:
-        """Whether a request of ``start()`` is one with which an earlier run of this job began.
+        """Whether a request of ``start()`` belongs to an earlier run of this job.
 
-        Such a request goes past the dupefilter, so it would be sent in each run. In one run the answer is yes once, as
-        a spider may ask for the same page again and again.
+        Such a request bypasses the dupefilter, so it would be sent in each run. Returns ``True`` once in a run, as a
+        spider may request the same page repeatedly.
         """
         if not (request.dont_filter and request.meta.get("is_start_request")):
             return False
@@ -121,30 +121,31 @@ class Links:
         return state != State.NEW and not self.requests.was_lost(key)
 
     def is_recalled(self, request: Request) -> bool:
-        """Whether a start request that was seen before is to be sent again: it could not be stored, and was lost."""
+        """Whether to send a known start request again: it could not be stored, and was lost."""
         key = self.key(request)
         if self._state(key) == State.WAITING:
             self.requests.adopt(key, request)
         return self.requests.was_lost(key)
 
     def claim(self, request: Request) -> int:
-        """Return the key of a redirect, which is known as its own request from now on."""
+        """Return the key of a redirect, which counts as known from now on."""
         key = self.key(request)
         self._coming.add(key)
         return key
 
     def release(self, keys: Iterable[int]) -> None:
-        """Redirects were not sent, or the frontier knows them now."""
+        """Forget redirects that were not sent, or that the frontier knows now."""
         self._coming.difference_update(keys)
 
     def make(self, request: Request, *, seen: bool, later: bool = False) -> Link:
-        """Return the link of a request; ``seen`` says that the dupefilter knows it, and ``later`` that its request is
-        still to be packed (:meth:`pack`).
+        """Return the link of a request.
+
+        With ``seen``, the dupefilter knows it; with ``later``, its request is packed later by :meth:`pack`.
 
         Raises
         ------
         Unsendable
-            If another process may have to send it, and cannot.
+            If another process may have to send it, and it cannot be stored.
         """
         key = first = self.key(request)
         if request.dont_filter and not self.comes_back:
@@ -154,7 +155,7 @@ class Links:
                 key = _salted(first, next(self._salt))
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
-        for name in _OF_PAGE:  # on which it was found, where a spider copies the meta of that
+        for name in _OF_PAGE:  # about the linking page, if a spider copies its meta
             request.meta.pop(name, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         payload = b"" if later else self._payload(key, request, seen)
@@ -171,7 +172,7 @@ class Links:
         )
 
     def pack(self, link: Link, request: Request, *, seen: bool) -> Link:
-        """Return a link with its request as it is now: what changes in that later is not seen.
+        """Return a link with its request as it is now: later changes of the request have no effect.
 
         Raises
         ------
@@ -193,16 +194,16 @@ class Links:
         return payload
 
     def concluded(self, entry: Entry) -> list[str]:
-        """The links of a page are with the policy now, and the page is known under all its keys; see :meth:`placed`."""
+        """Note that the policy has the links of a page, and that all keys of the page are known; see :meth:`placed`."""
         self.release(entry.also)
         if self._state(entry.pick.key) not in (State.WAITING, State.FLYING):
             self.requests.forget(entry.pick.key)
         return self.placed(entry.links)
 
     def placed(self, links: Iterable[Link]) -> list[str]:
-        """These links are with the policy now; forget the requests of those that do not wait.
+        """Note that the policy has these links; forget the requests of those that are not queued.
 
-        Returns the URLs of those that it left as they were: they are new to it when they come again.
+        Returns the URLs of those that the policy left unchanged: it receives them as new links next time.
         """
         links = list(links)
         keys = [link.key for link in links]
@@ -214,24 +215,24 @@ class Links:
             if link.payload:
                 continue
             self._offered[link.key] -= 1
-            if self._offered[link.key] <= 0:  # or another page has the link, and may bring the policy to want it
+            if self._offered[link.key] <= 0:  # or another page has the link, and the policy may want it then
                 del self._offered[link.key]
                 if state not in (State.WAITING, State.FLYING):
                     self.requests.forget(link.key)
         return untouched
 
     def forget_given_up(self) -> None:
-        """Forget the requests of links that waited and were given up; linear in the requests that are kept."""
+        """Forget the requests of links that were given up; linear in the requests kept in memory."""
         keys = [key for key in self.requests.kept() if key not in self._offered]
         for key, state in zip(keys, self.crawl.knows(keys), strict=True):
             if state == State.GIVEN_UP:
                 self.requests.forget(key)
 
     def locating(self, entry: Entry) -> Iterator[None]:
-        """Let the links of a page stand where they do on it, if the policy reads that.
+        """Give the links of a page their place on it, if the policy reads that.
 
-        What the user said of a link (``focus_link``) goes before what the page says. A link that stands nowhere on it,
-        as code made its URL, has a place that follows from its URL and callback. Pauses now and then.
+        What the user set for a link (``focus_link``) takes precedence over the page. A link that is not on the page, as
+        code built its URL, gets a place made of its URL and callback. Yields now and then.
         """
         response = entry.response
         if not entry.links or not self.reads_page or response is None:
@@ -259,8 +260,8 @@ class Links:
 def key_of(request: Request, crawler: Crawler) -> int:
     """Return the fingerprint of a request in 63 bits.
 
-    Any part of what Scrapy's fingerprinter gives is as good as another. That of a project may give bytes that begin
-    alike for all requests, so they are hashed.
+    The bits of Scrapy's fingerprint are equally distributed. A project's fingerprinter may return bytes with the same
+    prefix for all requests, so those are hashed.
     """
     fingerprinter = crawler.request_fingerprinter
     found = fingerprinter.fingerprint(request)
@@ -270,12 +271,12 @@ def key_of(request: Request, crawler: Crawler) -> int:
 
 
 def _salted(key: int, salt: int) -> int:
-    """Return another key for what has this one already; the same in each process."""
+    """Return another key for a request whose key is taken; the same in each process."""
     return (key + (salt + 1) * _ODD) & ((1 << 63) - 1)
 
 
 def _reader_of(request: Request, spider: Spider) -> str:
-    """Return the name of the callback of a request, ``""`` for ``parse``; of a rule's request, that of the rule."""
+    """Return the name of a request's callback, ``""`` for ``parse``; for the request of a rule, the rule's."""
     callback: Any = request.callback
     rule = request.meta.get("rule")
     if isinstance(spider, CrawlSpider) and isinstance(rule, int) and 0 <= rule < len(spider.rules):

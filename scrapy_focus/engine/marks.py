@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 #: The id of the pick that a request was made for.
 PICK = "focus_pick"
-#: Where users may say where a link stands: a dict with tag_path, anchor, context.
+#: The place of a link, as set by the user: a dict with tag_path, anchor, context.
 LINK = "focus_link"
 #: Why the page was fetched, with ``FOCUS_EXPLAIN``: the numbers of a reason by name, and its text as ``why``.
 WHY = "focus_why"
-#: On the request for a page that was fetched before: what is known of it since.
+#: On the request for a page that was fetched before: facts from its last visit.
 VISIT = "focus_visit"
-#: On a request that we have a browser answer, not the spider.
+#: On a request for which we use a browser; the spider did not ask for one.
 RENDERED = "focus_rendered"
-#: On the request for a page that waits to be rendered: how many items its plain copy gave, and what tells them apart.
+#: On the request for a page queued for rendering: the number of items of its plain copy, and their digests.
 GIVEN = "focus_given"
-#: On the request of a page that a browser showed: the files that its scripts made there (blobs), as MadeFile.
+#: On the request of a rendered page: the files that its scripts made there (blobs), as MadeFile.
 MADE = "focus_made"
-#: In ``response.flags`` of a body that is known not to be all of it.
+#: In ``response.flags`` of a body that is known to be incomplete.
 CUT = "cut"
-#: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
+#: The URL of the page with the link, if Referer differs: for a redirect, Referer is the link itself.
 FOUND_ON = "found_on"
 
 
@@ -38,5 +38,5 @@ def why_of(meta: Mapping[str, Any]) -> str:
 
 
 def page_of(request: Request) -> str:
-    """Return the URL of the page on which the link to a request was seen, in this crawl or an earlier one."""
+    """Return the URL of the page that linked to a request, in this crawl or an earlier one."""
     return str(request.meta.get(FOUND_ON) or (request.headers.get("Referer") or b"").decode("latin-1"))

@@ -1,8 +1,8 @@
-"""Reports to the crawl what came of each pick: exactly one outcome for each, through the hooks of all features.
+"""Reports exactly one outcome for each pick, through the hooks of all features.
 
-The order is fixed: the outcome is drawn and counted, what the page gave is written, the features see the outcome, the
-links of the page learn where they stand, and the crawl is told. A page with many links is processed in slices, so
-that the event loop can handle responses and timers.
+The order is fixed: the outcome is derived and counted, the items of the page are written, the features see the outcome,
+the links of the page get their places, and the crawl receives the outcome. A page with many links is processed in
+slices, so that the event loop can handle responses and timers.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.intake import Intake
 
-_STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
-_LOCATE = 500  # the order in which links learn where they stand, among the hooks
+_STUCK = 5.0  # seconds until the links of a page whose callback still runs are placed, if nothing else is left to do
+_LOCATE = 500  # the order, among the hooks, in which links get their places
 
 
 class _Owed(NamedTuple):
@@ -42,34 +42,34 @@ class _Owed(NamedTuple):
 
 
 class Outcomes:
-    """Reports to the crawl what the engine is done with.
+    """Reports the outcomes of all requests that the engine has finished.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     intake
-        Where links go that are placed before their page has an outcome.
+        Receives links that are placed before their page has an outcome.
     """
 
     def __init__(self, host: Host, intake: Intake) -> None:
         self.host = host
         self.intake = intake
         self.turns = Turns(self._step, host.ask_again)
-        self.concluding: set[int] = set()  # picks whose outcomes take more than one turn
+        self.concluding: set[int] = set()  # picks whose outcomes take several turns
         self._owed: dict[int, _Owed] = {}  # by pick
-        self._is_ending = False  # whether all that is left is reported at once
-        self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
+        self._is_ending = False  # whether everything left is reported at once
+        self._dropped = 0  # number of links given up by a full frontier, at the last cleanup of their requests
         host.features.on("read_page", lambda entry, _: host.links.locating(entry), name="locate", order=_LOCATE)
 
     @property
     def in_flight(self) -> int:
-        """How many picks have no outcome yet."""
+        """Return how many picks have no outcome yet."""
         return len(self.host.inflight.entries) + len(self._owed) + len(self.concluding)
 
     @property
     def n_owed(self) -> int:
-        """How many picks came back, and have no reward yet."""
+        """Return how many picks have an outcome, but no reward yet."""
         return len(self._owed)
 
     def settle(self) -> None:
@@ -91,7 +91,7 @@ class Outcomes:
             host.links.forget_given_up()
 
     def conclude(self, entry: Entry) -> None:
-        """The engine is done with a pick: report its outcome, now or in some turns if its page has many links."""
+        """Report the outcome of a pick that the engine has finished, over several turns if its page has many links."""
         host = self.host
         host.inflight.remove(entry)
         if isinstance(entry.failure, BudgetExhausted) and self._may_go_again(entry):
@@ -100,7 +100,7 @@ class Outcomes:
         outcome = self._drawn(entry)
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        if host.crawl.is_kept and not flush_feeds(host.crawler):  # or a kill took items of a page that is done
+        if host.crawl.is_kept and not flush_feeds(host.crawler):  # or a kill would lose items of a finished page
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for hook in host.features.outcome:
             outcome = self._as_seen(hook, entry, outcome)
@@ -113,11 +113,11 @@ class Outcomes:
             deque(work, 0)
 
     def _may_go_again(self, entry: Entry) -> bool:
-        """Whether a pick that the budget stopped waits again, as nothing was sent for it that could not be again."""
+        """Whether a pick that the budget stopped is queued again: nothing was sent for it that cannot be sent again."""
         return not entry.sent or bool(self.host.crawl.where) or entry.pick.method == "RENDER"
 
     def release(self, entry: Entry) -> None:
-        """The request of a pick was never sent: it waits again."""
+        """Queue a pick again whose request was never sent."""
         host = self.host
         for hook in host.features.give_back:
             host.guard(hook.name, None, hook.call, entry)
@@ -138,7 +138,7 @@ class Outcomes:
     def place_stuck(self) -> None:
         """If nothing else is queued, place the links of pages whose callbacks are still running.
 
-        They are placed as if the page had earned nothing, as nothing else is known of it.
+        They are placed as if the page had earned nothing, since nothing else is known.
         """
         host, now = self.host, monotonic()
         entries = host.inflight.entries.values()
@@ -160,7 +160,7 @@ class Outcomes:
         host, waiting = self.host, self.intake.redirects.waiting
         self._is_ending = True
         self.turns.finish()
-        for entry, _ in waiting:  # the next run begins with the URL that leads there
+        for entry, _ in waiting:  # the next run starts with the URL that leads there
             host.inflight.remove(entry)
             self.release(entry)
         waiting.clear()
@@ -172,11 +172,11 @@ class Outcomes:
             self.settle()
 
     def _drawn(self, entry: Entry) -> Outcome:
-        """Draw the outcome of a pick, and count it."""
+        """Derive and count the outcome of a pick."""
         host = self.host
         outcome = entry.outcome(monotonic())
         leads_to = entry.leads_to
-        if leads_to is not None and host.crawl.knows([leads_to]) != [State.NEW]:  # else its link is to come yet
+        if leads_to is not None and host.crawl.knows([leads_to]) != [State.NEW]:  # else its link comes later
             outcome = outcome._replace(also=(*outcome.also, leads_to))
         label = entry.label()
         host.count(f"outcome/{label}")
@@ -186,7 +186,7 @@ class Outcomes:
         return outcome
 
     def _as_seen(self, hook: Hook, entry: Entry, outcome: Outcome) -> Outcome:
-        """Return an outcome as a feature has it: unchanged, or another one of the same pick."""
+        """Return the outcome as a feature changes it: unchanged, or another one of the same pick."""
         changed = self.host.guard(hook.name, None, hook.call, entry, outcome)
         if changed is None:
             return outcome
@@ -208,7 +208,7 @@ class Outcomes:
             for _ in crawl.report_in_parts(outcome, entry.links, known):
                 earned += crawl.rewards - before
                 yield
-                before = crawl.rewards  # what came meanwhile is of other picks
+                before = crawl.rewards  # other picks earn during the slices
             earned += crawl.rewards - before
         finally:
             self.concluding.discard(pick.id)
@@ -221,7 +221,7 @@ class Outcomes:
             yield
 
     def _settle(self, owed: _Owed) -> None:
-        """The crawl has the outcome of a pick, and its reward."""
+        """Call the hooks for a pick that has its outcome and its reward."""
         host, entry = self.host, owed.entry
         host.seen.concluded(entry.pick.key)
         host.seen.forget(host.links.concluded(entry))
@@ -236,6 +236,6 @@ class Outcomes:
         return not self.host.failed and self.host.guard("next_request", False, has_more, work)
 
     def _keep(self, entry: Entry) -> None:
-        """Let a request wait again that waits as it is."""
+        """Keep a request in memory again that is not stored as a record."""
         if not entry.pick.payload and entry.request is not None:
             self.host.requests.pack(entry.pick.key, unwrap(entry.request))

@@ -1,4 +1,4 @@
-"""How long hosts are left alone, as they ask for it."""
+"""Pauses and slows down requests to hosts that ask for it."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_HALF_A_DAY = 43_200.0  # seconds; a time that is further away is said with its date
+_HALF_A_DAY = 43_200.0  # seconds; a time further ahead is written with its date
 
 
 class Pace:
-    """Puts hosts off, slows them down, and says so: at most for ``FOCUS_LONGEST_WAIT`` seconds.
+    """Pauses hosts and slows them down, for ``FOCUS_LONGEST_WAIT`` seconds at most, and logs it.
 
     Parameters
     ----------
     crawler
-        Of the crawl.
+        The crawler of the crawl.
     slots
-        The slots of its hosts.
+        The download slots.
     counts
         Where to count.
     seeds
-        Hosts of start requests so far: what happens to these is worth a warning.
+        Hosts of the start requests so far: a pause of these is logged as a warning.
     longest
-        Seconds.
+        The longest pause, in seconds.
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class Pace:
         self.counts = counts
         self.seeds = seeds
         self.longest = longest
-        self._warned: dict[str, float] = {}  # seconds for which a slot was put off, as a warning said last
+        self._warned: dict[str, float] = {}  # by slot: the pause, in seconds, that the last warning named
 
     @property
     def put_off_hosts(self) -> tuple[int, float]:
-        """How many hosts are put off, and in how many seconds the first of them is asked again."""
+        """Return how many hosts are paused, and in how many seconds the first of them opens."""
         return self.slots.shut, max(0.0, self.slots.opens_in() or 0.0)
 
     def put_off(self, request: Request, seconds: float, why: str) -> None:
-        """Ask the host of a request for nothing for so long."""
+        """Send nothing to the host of a request for so many seconds."""
         seconds = min(seconds, self.longest)
         slot = self._slot(request)
         if seconds > 0 and self.slots.put_off(slot, seconds):
@@ -71,16 +71,16 @@ class Pace:
             logger.log(logging.WARNING if is_news else logging.INFO, said, slot, when, seconds, why)
 
     def is_put_off(self, request: Request) -> bool:
-        """Whether the host of a request is to be asked for nothing now."""
+        """Whether the host of a request is paused."""
         return self.slots.is_shut(self._slot(request))
 
     def slow_down(self, request: Request, delay: float) -> None:
-        """Let so many seconds pass between requests to the host of this one."""
+        """Leave at least so many seconds between requests to the host of this one."""
         self.counts["host/slowed_down"] += 1
         self.slots.slow_down(self._slot(request), min(delay, self.longest))
 
     def owe(self, request: Request, n_requests: int) -> None:
-        """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
+        """Pause the host of a page for one delay per further request that a browser sent for it."""
         self.slots.owe(self._slot(request), n_requests)
 
     def _slot(self, request: Request) -> str:

@@ -1,4 +1,4 @@
-"""What can go wrong with a page before anything is looked for on it."""
+"""Checks whether a page can be parsed or decoded before anything else reads it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ logger = printable_logger(__name__)
 
 
 def can_be_read(response: HtmlResponse) -> bool:
-    """Whether Scrapy can parse a page: some name a charset of which Python makes no text, or a ``<base>`` that is no
-    URL, and then ``response.selector`` raises.
+    """Whether Scrapy can parse a page.
+
+    ``response.selector`` raises for some: the charset is unknown to Python, or ``<base>`` is not a URL.
     """
     try:
         return response.selector.root is not None
     except (ValueError, LookupError) as error:
-        logger.debug("No page: %s (%s)", brief(response.url), type(error).__name__)
+        logger.debug("Cannot parse %s (%s)", brief(response.url), type(error).__name__)
         return False
 
 
 def text_of(response: Response) -> str:
-    """Return the decoded body, ``""`` where it is no text, or names a charset of which Python makes none."""
+    """Return the decoded body, ``""`` if it is not text or Python does not know its charset."""
     try:
         return response.text if isinstance(response, TextResponse) else ""
     except (ValueError, LookupError) as error:
-        logger.debug("No text: %s (%s)", brief(response.url), type(error).__name__)
+        logger.debug("Cannot decode %s (%s)", brief(response.url), type(error).__name__)
         return ""

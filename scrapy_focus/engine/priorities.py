@@ -1,8 +1,8 @@
-"""``Request.priority`` before the policy: links of each priority wait apart, and only those of the highest are offered.
+"""Respects ``Request.priority`` before the policy: only links of the highest priority are offered.
 
-To every frontier and policy a priority is a part of the host: the links of one host with another priority are those of
-another host, and all that must wait behind a higher priority are on hosts that can take nothing now. So the policy
-decides among equals, whatever it keeps, and what waits is stored as ever.
+Frontier and policy see a priority as part of the host: links of one host with another priority look like links of
+another host, and all links with a lower priority look as if their hosts were busy. So every policy decides among links
+of equal priority, and links are stored as before.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 _MARK = " priority "
-_MOST = 4096  # hosts with a priority that are told apart
-_HIGHEST = 1 << 31  # priorities beyond count as this one
+_MOST = 4096  # distinct hosts with a priority
+_HIGHEST = 1 << 31  # higher priorities count as this one
 
 
 class Priorities:
-    """The names of hosts that tell priorities apart, and which of them are to be left alone.
+    """Maps hosts and priorities to names, and tells which names are not to be used now.
 
     Parameters
     ----------
     names
-        Hosts on which links wait already.
+        Names in the frontier.
 
     Examples
     --------
@@ -47,9 +47,9 @@ class Priorities:
         return bool(self._names.keys() - {0})
 
     def name(self, host: str, priority: int) -> str:
-        """Return the name under which links of a host with this priority wait.
+        """Return the name for the links of a host with this priority.
 
-        It is that of the host alone, as without a priority, when 4,096 names are known and this is another one.
+        When 4,096 names are known, a further one is replaced by the host alone, as without a priority.
         """
         priority = max(-_HIGHEST, min(int(priority), _HIGHEST))
         known = self._names.get(priority, {}).get(host)
@@ -60,9 +60,7 @@ class Priorities:
         return self._know(host, priority)
 
     def turns(self, busy: Collection[str]) -> Iterator[set[str]]:
-        """Yield for each priority, the highest first, which names to leave alone: all others, and of hosts that are
-        busy.
-        """
+        """Yield for each priority, the highest first, the names to skip: of other priorities and of busy hosts."""
         for priority in sorted(self._names, reverse=True):
             others = {name for other, names in self._names.items() if other != priority for name in names.values()}
             own = self._names[priority]

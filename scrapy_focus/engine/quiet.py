@@ -1,7 +1,7 @@
 """Keeps failed connections from filling the log: one line for each kind, and all of them with ``LOG_LEVEL = "DEBUG"``.
 
-Scrapy logs each with a traceback of forty lines, and once more when it gives up, and so for each robots.txt. What went
-wrong is one of a handful of things, and nothing that the traceback says can be mended in the code.
+Scrapy logs each with a traceback of forty lines, again when it gives up, and the same for each robots.txt. The causes
+are a handful of network errors, and none can be fixed with the traceback.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _LOGGERS = ("scrapy.core.scraper", "scrapy.downloadermiddlewares.retry", "scrapy
 
 
 class Quiet(logging.Filter):
-    """Says the first failed connection of each kind in a line, and makes what Scrapy says of them debug messages.
+    """Logs the first failed connection of each kind in one line, and lowers Scrapy's own messages to debug.
 
-    Until a page came, the lines wait: of a crawl in which none did, the ending says why. What a pipeline could
-    not write to a disk that is full is a debug message, too: the crawl ends for that, and says so.
+    The lines are held until a page is fetched: if none is, the ending says why. If a pipeline cannot write to a full
+    disk, its message is lowered, too: the crawl ends for that reason, and says so.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__()
         self.crawler = crawler
         self._said: set[str] = set()
-        self._held: list[str] | None = []  # lines that wait; None: a page came
+        self._held: list[str] | None = []  # held lines; None: a page was fetched
 
     def start(self) -> None:
-        """Listen to what Scrapy logs."""
+        """Filter what Scrapy logs."""
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self)
         self.crawler.signals.connect(self._on_response, signals.response_received)
 
     def stop(self) -> None:
-        """Let Scrapy log as before. Idempotent."""
+        """Remove the filter. Idempotent."""
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Lower the level of a record that is said otherwise."""
+        """Lower the level of a record that is reported in other words."""
         error, spider = _error_of(record), self.crawler.spider
         if error is None or record.levelno <= logging.DEBUG or getattr(record, "spider", spider) is not spider:
             return True
@@ -72,7 +72,7 @@ class Quiet(logging.Filter):
                 self._held.append(said)
 
     def _on_response(self, request: Request) -> None:
-        """Say what waits, as a page came; the handler of Scrapy's signal. A robots.txt is none."""
+        """Log the held lines when a page is fetched; handles Scrapy's signal. robots.txt does not count."""
         if self._held is not None and request.callback is not NO_CALLBACK:
             held, self._held = self._held, None
             for said in held:

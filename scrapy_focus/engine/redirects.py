@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
 
-_RETURNS = 3  # of a pick to a URL of its own
+_RETURNS = 3  # redirects of a pick to a URL of its own
 
 
 class Redirects:
-    """Further requests of picks, which wait for their hosts to be free."""
+    """Redirects and retries of picks, queued until their hosts are free."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
         self.waiting: deque[tuple[Entry, Request]] = deque()
 
     def returns(self, entry: Entry, request: Request) -> bool:
-        """Whether a pick is redirected to a URL of its own that may answer otherwise now: with a cookie that was set on
-        the way, or as the URL is spelled in another way. That is so three times at most.
+        """Whether a pick is redirected to a URL of its own that may answer differently now, at most three times.
+
+        It may if a cookie was set on the way, or if the URL is spelled differently.
         """
         if request.dont_filter or entry.returns >= _RETURNS:
             return False
@@ -40,7 +41,7 @@ class Redirects:
         return True
 
     def follow(self, entry: Entry, request: Request, *, seen: bool) -> bool:
-        """Let a pick continue with another request, unless its URL was seen before."""
+        """Let a pick continue with another request, unless its URL was already seen."""
         host, links = self.host, self.host.links
         if seen and not self._leads_back(entry, request):
             entry.verdict = "redirect_seen"
@@ -56,7 +57,7 @@ class Redirects:
         return True
 
     def next(self) -> Request | None:
-        """Hand out the first that waits for a host that is free; ``None`` if there is none."""
+        """Hand out the first queued request whose host is free; ``None`` if there is none."""
         host = self.host
         for _ in range(len(self.waiting)):
             entry, request = self.waiting.popleft()
@@ -67,5 +68,5 @@ class Redirects:
         return None
 
     def _leads_back(self, entry: Entry, request: Request) -> bool:
-        """Whether a page that was fetched before is redirected to one that was, and does not wait by itself."""
+        """Whether a revisited page is redirected to a page that was fetched, too, and is not queued by itself."""
         return entry.visited and self.host.crawl.knows([self.host.links.key(request)]) == [State.FETCHED]

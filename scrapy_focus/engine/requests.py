@@ -1,9 +1,10 @@
-"""Requests as small records: a request that waits costs a few hundred bytes, not two kilobytes.
+"""Stores requests as small records: a queued request takes a few hundred bytes, not two kilobytes.
 
-Only what is not the default is kept, and only plain values: numbers, text, bytes. A request that carries anything else
-(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference. In a
-job that is to survive its process, what can be pickled is, as in Scrapy's own disk queues, if it is of the standard
-library, of Scrapy, of the project, or named in ``FOCUS_STORED_CLASSES``; the rest waits as it is.
+A record keeps only what differs from the defaults, and only plain values: numbers, text, bytes. A request that carries
+anything else (a list shared between callbacks, a lambda) stays in memory as the same object, so a spider sees no
+difference. In a job that has to survive its process, values are pickled as in Scrapy's own disk queues. That holds for
+classes of the standard library, of Scrapy, of the project, and those in ``FOCUS_STORED_CLASSES``; other requests stay
+in memory.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ logger = printable_logger(__name__)
 
 
 class Unsendable(FocusError):
-    """A request that carries what no other process can have."""
+    """Raised for a request that carries a value that cannot be sent to another process."""
 
 
 class MissingCallback(StorageError):
-    """A stored request cannot be made again by this spider. It waits until one comes that can."""
+    """Raised when this spider cannot rebuild a stored request. The request stays queued for a spider that can."""
 
 
 _OF_SCRAPY = ("itemadapter", "scrapy.http", "scrapy.item", "scrapy.link", "scrapy.utils.datatypes")
@@ -64,38 +65,38 @@ def encode(request: Request, spider: Spider) -> bytes | None:
 
 
 def classes_for(spider: Spider, stores: Collection[str] = ()) -> Classes:
-    """Return what records of requests may name: classes of Scrapy, and of the packages of the spider and its bases."""
+    """Return the classes that records may name: of Scrapy, and of the packages of the spider and its bases."""
     return Classes({*_OF_SCRAPY, *project_of(spider)}, stores)
 
 
 def project_of(spider: Spider) -> set[str]:
-    """Return the packages of a spider and its bases, without those that are installed beside it."""
+    """Return the packages of a spider and its bases, except installed third-party ones."""
     return {home_of(cls) for cls in type(spider).__mro__} - {"builtins", "scrapy", "scrapy_focus"}
 
 
 def encode_deeply(request: Request, spider: Spider, classes: Classes | None = None) -> bytes:
-    """Return the record of a request that carries more than plain values: what Scrapy's disk queues would store.
+    """Return the record of a request that carries more than plain values, like Scrapy's disk queues.
 
     Raises
     ------
     ValueError
-        If that cannot be stored: a callback that is no method of the spider, or a value that cannot be pickled, or of a
-        class that is not among ``classes``.
+        If that cannot be stored: the callback is not a method of the spider, or a value cannot be pickled or is of a
+        class that is not in ``classes``.
     """
     fields = request.to_dict(spider=spider)
     try:
         return (classes or classes_for(spider)).dumps(fields)
-    except Exception as error:  # whatever a value of the user's raises
+    except Exception as error:  # whatever a user's value raises
         raise ValueError(str(error) or type(error).__name__) from error
 
 
 def decode(url: str, record: bytes, spider: Spider, classes: Classes | None = None) -> Request:
-    """Return the request again that :func:`encode` or :func:`encode_deeply` made the record of.
+    """Rebuild the request of a record made by :func:`encode` or :func:`encode_deeply`.
 
     Raises
     ------
     MissingCallback
-        If the spider has no method any more that the request names, or the record names a class that is not among
+        If the spider lacks a method that the request names, or the record names a class that is not in
         ``classes``.
     """
     classes = classes or classes_for(spider)
@@ -120,7 +121,7 @@ def decode(url: str, record: bytes, spider: Spider, classes: Classes | None = No
 
 
 def _check_class(path: str, classes: Classes) -> None:
-    """Raise an error unless this is a class of requests, which Scrapy will import and make one of."""
+    """Raise an error unless this is a subclass of Request, since Scrapy will import and instantiate it."""
     module, _, name = path.rpartition(".")
     cls = load_object(path) if module in sys.modules else classes.find(module, name)
     if not (isinstance(cls, type) and issubclass(cls, Request)):
@@ -140,23 +141,23 @@ def _is_plain(values: Mapping[Any, Any]) -> bool:
 
 
 def _is_lxml_text(value: Any) -> bool:
-    """Whether it is the text of a link extractor, which remembers the page that it stood on."""
+    """Whether this is a string of lxml's link extractor, which keeps its whole page in memory."""
     return isinstance(value, str) and type(value).__module__ == "lxml.etree"
 
 
 class Requests:
-    """The requests of waiting links: their records, and those that wait as they are.
+    """The requests of queued links: stored as records, or kept in memory as objects.
 
     Parameters
     ----------
     spider
-        Whose methods callbacks are.
+        The spider, whose methods are the callbacks.
     durable
-        Whether records are all that survives, so that whatever can be stored has to be.
+        Whether only records survive, so that everything that can be stored is.
     stores
-        Import paths of what requests carry of other libraries.
+        Import paths of classes of other libraries that requests may carry.
     travels
-        Whether another process may have to make the request, so that one that cannot be stored cannot wait at all.
+        Whether another process may send the request, so that one that cannot be stored is refused.
     """
 
     def __init__(
@@ -169,20 +170,20 @@ class Requests:
         self._kept: dict[int, Request] = {}
         self._warned = False
         self._told_of_loss = False
-        self._lost: set[int] = set()  # keys whose requests were asked for in vain
+        self._lost: set[int] = set()  # keys whose requests were looked up in vain
 
     def __len__(self) -> int:
-        """How many wait as they are."""
+        """How many requests are kept in memory."""
         return len(self._kept)
 
     def kept(self) -> list[int]:
-        """Return the keys of those that wait as they are."""
+        """Return the keys of the requests that are kept in memory."""
         return [*self._kept]
 
     def pack(self, key: int, request: Request, *, again: bool = False) -> bytes:
-        """Return the record of a request; ``b""`` if it is kept as it is, under its key.
+        """Return the record of a request; ``b""`` if it is kept in memory under its key.
 
-        ``again``: where one is kept under this key, it stays.
+        With ``again``, a request that is already kept under this key stays.
 
         Raises
         ------
@@ -207,7 +208,7 @@ class Requests:
         return record
 
     def unpack(self, key: int, url: str, record: bytes) -> Request | None:
-        """Return the request again, once for each time it was packed; ``None`` if it was lost with another process."""
+        """Rebuild the request, once for each time it was packed; ``None`` if it was lost with another process."""
         kept = self._kept.pop(key, None)
         if kept is not None:
             return kept
@@ -223,7 +224,7 @@ class Requests:
         return decode(url, record, self.spider, self.classes)
 
     def adopt(self, key: int, request: Request) -> None:
-        """A request comes again that waits already: if it cannot be stored, an earlier process may have lost it."""
+        """Note that a queued request was made again: if it cannot be stored, an earlier process may have lost it."""
         if encode(request, self.spider) is None:
             try:
                 encode_deeply(request, self.spider, self.classes)
@@ -231,13 +232,13 @@ class Requests:
                 self._kept.setdefault(key, request)
 
     def was_lost(self, key: int) -> bool:
-        """Whether a request was asked for that went with another process. The answer is yes once."""
+        """Whether a request was lost with another process. Returns ``True`` once."""
         lost = key in self._lost
         self._lost.discard(key)
         return lost
 
     def forget(self, key: int) -> None:
-        """The request under this key was given up."""
+        """Forget the request under this key: it was given up."""
         self._kept.pop(key, None)
 
     def _warn(self, request: Request, error: ValueError) -> None:

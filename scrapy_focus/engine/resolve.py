@@ -1,4 +1,4 @@
-"""The addresses of a name, as the download handlers will find them."""
+"""Resolves names to addresses, the way that the download handlers will."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 async def addresses_of(host: str) -> list[Address]:
-    """Return all addresses that a name has now, none where it cannot be resolved.
+    """Return all current addresses of a name, none if it cannot be resolved.
 
-    With a Twisted reactor they come from its resolver, and so, by default, from Scrapy's cache of names, from which the
-    connection is made next.
+    With a Twisted reactor they come from its resolver, by default with Scrapy's DNS cache, which the connection uses
+    next.
     """
     return await (_by_reactor(host) if is_reactor_installed() else _by_system(host))
 
 
 class _Receiver:
-    """What Twisted's resolver tells addresses to."""
+    """Receives addresses from Twisted's resolver."""
 
     def __init__(self) -> None:
         from twisted.internet.defer import Deferred
@@ -33,15 +33,15 @@ class _Receiver:
         self.done: Deferred[None] = Deferred()
 
     def resolutionBegan(self, resolution: Any) -> None:
-        """Nothing is to be told of the beginning."""
+        """Do nothing when resolution begins."""
 
     def addressResolved(self, address: Any) -> None:
-        """One more address came."""
+        """Note one more address."""
         if isinstance(host := getattr(address, "host", None), str):
             self.hosts.append(host)
 
     def resolutionComplete(self) -> None:
-        """There are no more."""
+        """Finish: there are no more."""
         self.done.callback(None)
 
 
@@ -51,7 +51,7 @@ async def _by_reactor(host: str) -> list[Address]:
     receiver = _Receiver()
     try:
         reactor.nameResolver.resolveHostName(receiver, host)
-    except (ValueError, UnicodeError):  # no name at all: the handler says so
+    except (ValueError, UnicodeError):  # not a host name: the handler reports it
         return []
     await maybe_deferred_to_future(receiver.done)
     return [ip_address(each) for each in receiver.hosts]

@@ -1,9 +1,9 @@
-"""Whether another pick may be out: a choice waits for what is about to be learned, and for nothing else.
+"""Whether another pick may be in flight: a choice waits only for outcomes that are about to be learned.
 
-Two goals conflict. Scrapy asks for a request when a download ends, while its page is learned some turns of the event
-loop later: with 8 concurrent requests, 12 picks are out when the next is chosen. But a page may wait for long in its
-callback or its pipelines, which must hold up no request. What tells these apart is no time, as a busy machine takes
-long for anything: a page with which nothing happens for some turns, though all that could be done was done, waits.
+Two goals conflict. Scrapy requests the next pick when a download ends, but the page is learned some turns of the event
+loop later: with 8 concurrent requests, 12 picks are in flight at the next choice. On the other hand, a page may spend a
+long time in its callback or its pipelines, and must not block requests. Time does not separate these cases, as
+everything is slow on a busy machine. Turns do: a page that shows no activity for some turns is waiting.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import InFlight
     from scrapy_focus.engine.slots import Slots
 
-TURNS = 30  # of the event loop; ten are enough for Scrapy to call a callback and to take an item
-LONGEST = 10.0  # seconds after which a pick counts no more that still downloads
+TURNS = 30  # of the event loop; Scrapy needs ten at most to call a callback and to take an item
+LONGEST = 10.0  # seconds after which a running download is no longer counted
 
 
 class Room:
-    """Counts the picks that are out, and lets the engine ask again when fewer are.
+    """Counts the picks in flight, and has the engine request the next pick when there are fewer.
 
-    These do not count: pages that wait in callbacks or pipelines; downloads that take longer than ten seconds; and one
-    pick of each slot that has a delay, as that alone says when it starts.
+    Not counted are: pages that wait in callbacks or pipelines; downloads that take longer than ten seconds; and one
+    pick of each slot with a delay, as the delay alone decides when it starts.
 
     Parameters
     ----------
     inflight
-        The picks that the engine has.
+        The picks in flight.
     slots
-        The slots in which they are.
+        The download slots.
     most
-        Says how many may be out now.
+        Returns how many may be in flight now.
     ask_again
-        Lets the engine ask for requests.
+        Has the engine request the next pick.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Room:
         self._ask_again = ask_again
         self._is_full = False
         self._next_turn: CallLaterResult | None = None
-        self._changes_at: float | None = None  # seconds of time.monotonic; when a download counts no more
+        self._changes_at: float | None = None  # seconds of time.monotonic; when a download is no longer counted
 
     def is_left(self, reported: int) -> bool:
-        """Whether another pick may be out, with so many that come back and are just being learned."""
+        """Whether another pick may be in flight, with so many finished ones that are just being learned."""
         left = self.most() - reported
         self._is_full = len(self.inflight.entries) >= left and self._count() >= left
         if self._is_full:
@@ -63,7 +63,7 @@ class Room:
         return not self._is_full
 
     def changes_in(self) -> float | None:
-        """Return in how many seconds a download counts no more, ``None`` where there is room, or none does."""
+        """Return the seconds until a download is no longer counted, ``None`` if there is room, or none will be."""
         return None if not self._is_full or self._changes_at is None else max(0.0, self._changes_at - monotonic())
 
     def _count(self) -> int:
@@ -85,7 +85,7 @@ class Room:
         return n
 
     def _watch(self) -> None:
-        """Count turns, if any page is there with which something should happen."""
+        """Count turns while there are pages that should show activity."""
         if self._next_turn is None and any(
             entry.returned and not entry.waits for entry in self.inflight.entries.values()
         ):

@@ -1,4 +1,4 @@
-"""Which requests were seen before: the frontier knows, so nobody else has to."""
+"""Tells which requests were already seen, from the keys in the frontier."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class FrontierDupeFilter(RFPDupeFilter):
-    """Stands in for Scrapy's dupefilter: the same answers and the same log, without a set and a file of its own.
+    """Replaces Scrapy's dupefilter: the same answers and log lines, without a set and a file of its own.
 
-    Scrapy's takes 100 to 200 bytes a URL, and its file knows URLs after a kill that the frontier does not. A dupefilter
-    that a project chose itself is left as it is.
+    Scrapy's dupefilter takes 100 to 200 bytes a URL, and after a kill its file has URLs that the frontier lacks. If a
+    project sets another dupefilter, that one is used.
     """
 
     is_known: Callable[[Request], bool]
@@ -44,18 +44,18 @@ class FrontierDupeFilter(RFPDupeFilter):
 
 
 class Seen:
-    """Which requests were seen before, and which of these the policy wants: the dupefilter of the settings decides.
+    """Tells which requests were already seen, and which of these the policy wants; the dupefilter decides.
 
     Parameters
     ----------
     crawler
-        Whose settings and requests they are.
+        The crawler whose settings and requests are used.
     crawl
-        The crawl, which knows what was found.
+        The crawl, which knows the links found.
     counts
         Where to count.
     links
-        Where the keys of requests come from.
+        Computes the keys of requests.
     wanted
         States of known URLs whose links the policy wants.
     tells_keys
@@ -85,8 +85,8 @@ class Seen:
         self.wanted = wanted
         self.tells_keys = tells_keys
         self.resumed = resumed
-        self._recovered = set(recovered)  # those that have no outcome since
-        self._urls = Recent()  # of requests, where the dupefilter looks at nothing but the URL
+        self._recovered = set(recovered)  # those without an outcome since
+        self._urls = Recent()  # keys by URL, if the dupefilter looks only at the URL
         self._notes_urls = False
         cls = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.filter = cast(
@@ -96,7 +96,7 @@ class Seen:
             self.filter.is_known = links.is_known
 
     def open(self) -> Deferred[None] | None:
-        """Begin, when all middlewares are there."""
+        """Open the dupefilter, once all middlewares exist."""
         self._notes_urls = isinstance(self.filter, FrontierDupeFilter) and (
             type(self.crawler.request_fingerprinter) is RequestFingerprinter
         )
@@ -107,7 +107,7 @@ class Seen:
         return self.filter.close(reason)
 
     def has(self, request: Request, entry: Entry | None) -> bool:
-        """Whether a request was seen before; note that it is now. ``entry``: that of the page that it comes from."""
+        """Whether a request was already seen; it counts as seen from now on. ``entry``: of the page with the link."""
         if request.dont_filter:
             return self._is_known_start(request, entry)
         if self._notes_urls and request.method == "GET" and not request.body:
@@ -118,16 +118,16 @@ class Seen:
         return True
 
     def _is_known_start(self, request: Request, entry: Entry | None) -> bool:
-        """Whether a start request, or a redirect of one, is for a page that is known, where pages are fetched again."""
+        """Whether this is a start request, or its redirect, for a known page, in a crawl that revisits pages."""
         if not (self.links.comes_back and request.meta.get("is_start_request")):
             return False
         is_retry = entry is not None and self.links.key(request) in (entry.pick.key, *entry.also)
         return not is_retry and self.links.is_known(request)
 
     def drops(self, request: Request, entry: Entry | None) -> bool:
-        """Whether the dupefilter would say of a request that it was seen before, and the policy does not want its link.
+        """Whether the dupefilter would drop a request as seen and the policy does not want its link.
 
-        Its key is noted for the policy, if that wants it. ``False`` also where the URL was seen too long ago.
+        The key is noted for the policy if that wants it. Returns ``False`` also if the URL was seen too long ago.
         """
         if not self._is_known(request, entry):
             return False
@@ -135,20 +135,20 @@ class Seen:
         return True
 
     def passes(self, request: Request, entry: Entry) -> bool:
-        """Say of a request from a page what :meth:`drops` does; the dupefilter logs it. Its fingerprint is not made."""
+        """Like :meth:`drops`, for a request from a page, without computing its fingerprint; the dupefilter logs it."""
         if not self._is_known(request, entry):
             return False
         self.filter.log(request, cast("Spider", self.crawler.spider))
         return True
 
     def known_on(self, entry: Entry) -> KnownUrls | None:
-        """Return what is known of the links of a page; ``None`` where URLs alone do not say."""
+        """Return which links of a page are known; ``None`` if URLs alone cannot tell."""
         return KnownUrls(self, entry) if self._notes_urls else None
 
     def key_of_known(self, url: str) -> int | None:
-        """Return the key of a URL without fragment to which no link need be made; ``None`` where one has to be.
+        """Return the key of a URL without fragment that needs no link; ``None`` if it needs one.
 
-        It is 0 where nobody asks for keys.
+        The key is 0 if nobody uses keys.
         """
         key = self._urls.get(url)
         return None if key is None or self._may_be_wanted(key) else key
@@ -164,16 +164,16 @@ class Seen:
         return True
 
     def is_wanted(self, request: Request) -> bool:
-        """Whether the policy may want the link of a request that was seen before."""
+        """Whether the policy may want the link of a request that was already seen."""
         return bool(self.wanted) and self._may_be_wanted(self.links.key(request))
 
     def note(self, request: Request, entry: Entry) -> None:
-        """A page has a link to a known URL, and the policy is not given the link."""
+        """Note that a page links to a known URL, and that the policy does not receive the link."""
         if self.tells_keys:
             entry.known.append(self.links.key(request))
 
     def forget(self, urls: Iterable[str] | None) -> None:
-        """The policy left the links of these URLs as they were: it is to be given the next ones. ``None``: of any."""
+        """Forget URLs whose links the policy left unchanged, so that it receives the next ones. ``None``: all."""
         if urls is None:
             self._urls = Recent()
             return
@@ -181,20 +181,20 @@ class Seen:
             self._urls.discard(_bare(url))
 
     def concluded(self, key: int) -> None:
-        """A pick has its outcome."""
+        """Note that a pick has its outcome."""
         self._recovered.discard(key)
 
     def _may_be_wanted(self, key: int) -> bool:
-        """Whether the policy wants a link in the state of this one, or in that which it has when links are placed."""
+        """Whether the policy wants a link in its present state, or in its state when links are placed."""
         if not self.wanted:
             return False
         [state] = self.crawl.knows([key])
-        if state == State.FLYING and State.FETCHED in self.wanted:  # the page may have a link to itself
+        if state == State.FLYING and State.FETCHED in self.wanted:  # the page may link to itself
             return True
         return state in self.wanted or self.links.is_coming(key)
 
     def _was_lost(self, request: Request, entry: Entry | None) -> bool:
-        """Whether a dupefilter of the user's remembers a request, from before a kill, that the frontier does not."""
+        """Whether a custom dupefilter remembers a request from before a kill that the frontier lost."""
         if not self.resumed or isinstance(self.filter, FrontierDupeFilter) or self.links.is_known(request):
             return False
         again = entry is not None and entry.pick.key in self._recovered
@@ -202,20 +202,20 @@ class Seen:
 
 
 class KnownUrls:
-    """Which links of one page need not be made requests of: a :class:`~scrapy_focus.engine.known.KnownLinks`."""
+    """Links of one page that need no request: a :class:`~scrapy_focus.engine.known.KnownLinks`."""
 
     def __init__(self, seen: Seen, entry: Entry) -> None:
         self.tells_keys = seen.tells_keys
         self._seen = seen
         self._entry = entry
-        self._noted: set[int] = set()  # keys that the policy hears of
+        self._noted: set[int] = set()  # keys that the policy receives
 
     def has(self, url: str) -> bool:
-        """Whether a request for a URL would go no further; ``url``: absolute, without a fragment."""
+        """Whether a request for a URL would be dropped; ``url``: absolute, without a fragment."""
         return self._seen.key_of_known(url) is not None
 
     def passes(self, url: str) -> bool:
-        """Whether it would, and if so, note that the page has this link."""
+        """Whether it would be dropped; if so, note that the page has this link."""
         key = self._seen.key_of_known(url)
         if key is None:
             return False
@@ -227,7 +227,7 @@ class KnownUrls:
 
 
 class Recent:
-    """Keys by the hashes of the last so many texts that were added or asked for: older ones are forgotten.
+    """Keys of the most recently used texts; older ones are forgotten.
 
     Examples
     --------
@@ -239,29 +239,29 @@ class Recent:
     """
 
     def __init__(self, size: int = 1 << 17) -> None:
-        self.size = size  # between one and two times as many are known
+        self.size = size  # remembers between one and two times as many
         self._new: dict[int, int] = {}
         self._old: dict[int, int] = {}
 
     def add(self, text: str, key: int) -> None:
-        """Know the key of a text."""
+        """Remember the key of a text."""
         self._new[hash(text)] = key
         if len(self._new) >= self.size:
             self._old, self._new = self._new, {}
 
     def get(self, text: str) -> int | None:
-        """Return the key of a text, ``None`` where it is not known."""
+        """Return the key of a text, ``None`` if it is not remembered."""
         key = self._new.get(hash(text))
         if key is None and (key := self._old.get(hash(text))) is not None:
             self.add(text, key)
         return key
 
     def discard(self, text: str) -> None:
-        """Know it no more."""
+        """Forget a text."""
         self._new.pop(hash(text), None)
         self._old.pop(hash(text), None)
 
 
 def _bare(url: str) -> str:
-    """Return a URL without its fragment, which makes no other page of it."""
+    """Return a URL without its fragment, which does not select another page."""
     return url.partition("#")[0] if "#" in url else url

@@ -1,7 +1,8 @@
-"""Which hosts can take nothing now: decide late, so that what was learned in between counts.
+"""Tells which hosts cannot take a request now, so that requests are chosen as late as possible.
 
-A request that waits in a queue of the downloader cannot be taken back. With a delay of 0.25 s and 16 requests in
-flight, the stock scheduler chooses 4 s ahead, and a host that a policy likes starves the others.
+A request in a queue of the downloader cannot be taken back. With a delay of 0.25 s and 16 requests in flight, the
+stock scheduler chooses 4 s ahead. What the crawl learns in these 4 s is wasted, and a host that the policy prefers
+starves the others.
 """
 
 from __future__ import annotations
@@ -15,44 +16,44 @@ if TYPE_CHECKING:
 
 
 def slot_name(slot: object) -> str:
-    """Return the key of a download slot as text that can be stored; spiders may use whatever they like."""
+    """Return the key of a download slot as text that can be stored; spiders may use any object as key."""
     return str(slot).encode("utf-8", "backslashreplace").decode()
 
 
 class Slots:
     """Counts, for each slot of the downloader, the requests handed out that have not left it.
 
-    The downloader's own count is updated by a coroutine that has not begun while the engine asks for the next request,
-    so it cannot be used.
+    The downloader's own count cannot be used: a coroutine updates it, and that has not started when the engine asks
+    for the next request.
 
-    With a delay, a slot takes as many as start while one is answered. Requests that are out for twice as long as that
-    takes do not count, so that a page that hangs, or a file of gigabytes, does not hold up all others of its host.
+    With a delay, a slot takes as many requests as start while one is answered. Requests in flight for twice as long as
+    that are not counted, so a page that hangs, or a file of gigabytes, does not block its host.
 
     Parameters
     ----------
     crawler
-        Whose downloader it is.
+        The crawler that owns the downloader.
     limit
-        Requests that a slot may hold, at most its concurrency; 0: as many as it can start now.
+        Requests that a slot may hold, at most its concurrency; 0 means as many as it can start now.
     """
 
     def __init__(self, crawler: Crawler, *, limit: int = 0) -> None:
         self.crawler = crawler
         self.limit = limit
         self.busy: set[str] = set()
-        self._held: dict[str, dict[int, float]] = {}  # since when, in seconds of time.monotonic, by pick
-        self._full: dict[str, float] = {}  # when a request of a busy slot will not count any more
+        self._held: dict[str, dict[int, float]] = {}  # by pick: start in seconds of time.monotonic
+        self._full: dict[str, float] = {}  # when a request of a busy slot is no longer counted
         self._latency: dict[str, float] = {}
-        self._shut: dict[str, float] = {}  # until when nothing goes to a slot, in seconds of time.monotonic
-        self._rests: dict[str, float] = {}  # the same, as a browser asked for more than one request there
+        self._shut: dict[str, float] = {}  # when a paused slot opens, in seconds of time.monotonic
+        self._rests: dict[str, float] = {}  # likewise, for delays owed after a browser sent several requests
 
     def take(self, slot: str, pick: int) -> None:
-        """The request of a pick was handed out to a slot."""
+        """Count the request of a pick in a slot."""
         self._held.setdefault(slot, {})[pick] = monotonic()
         self._mark(slot)
 
     def free(self, slot: str, pick: int) -> None:
-        """The request of a pick left a slot."""
+        """Stop counting the request of a pick: it left the slot."""
         held = self._held[slot]
         del held[pick]
         if not held:
@@ -60,20 +61,20 @@ class Slots:
         self._mark(slot)
 
     def observe(self, slot: str, latency: float) -> None:
-        """A response of this slot took so many seconds to come, its body too."""
+        """Note how long a response of this slot took, body included."""
         old = self._latency.get(slot, latency)
         self._latency[slot] = old + 0.2 * (latency - old)
 
     def latency(self, slot: str) -> float:
-        """How many seconds responses of a slot took to come lately; 0 where none came."""
+        """Return how many seconds recent responses of a slot took; 0 without any."""
         return self._latency.get(slot, 0.0)
 
     def is_delayed(self, slot: str) -> bool:
-        """Whether some time passes between two requests to a slot."""
+        """Whether the slot has a delay between requests."""
         return self._most(slot)[1] > 0
 
     def put_off(self, slot: str, seconds: float) -> bool:
-        """Hand nothing out to a slot for so long, or longer if that was said before; whether this is news."""
+        """Pause a slot for at least so many seconds; return whether that is longer than before."""
         until = monotonic() + seconds
         news = until > self._shut.get(slot, 0.0) + 1
         self._shut[slot] = max(until, self._shut.get(slot, 0.0))
@@ -81,25 +82,27 @@ class Slots:
         return news
 
     def owe(self, slot: str, n_requests: int) -> None:
-        """A browser sent further requests to a slot: let as many delays pass before the next page."""
+        """Wait one delay for each further request that a browser sent to a slot, before its next page."""
         delay = self._most(slot)[1]
         if n_requests and delay:
             self._rests[slot] = max(monotonic(), self._rests.get(slot, 0.0)) + n_requests * delay
             self._mark(slot)
 
     def is_shut(self, slot: str) -> bool:
-        """Whether a slot was put off, and its time is not over."""
+        """Whether a slot is paused now."""
         return self._shut.get(slot, 0.0) > monotonic()
 
     def opens_in(self) -> float | None:
-        """Open the slots that were put off and whose time is over; return in how many seconds the next one opens,
-        ``None`` if none waits.
+        """Open the paused slots whose time is over.
+
+        Return the seconds until the next one opens, ``None`` if none is paused.
         """
         return self._open(self._shut)
 
     def changes_in(self) -> float | None:
-        """Let slots take requests again whose time has come; return in how many seconds the next one will, ``None`` if
-        only an answer can tell.
+        """Open the slots whose time has come.
+
+        Return the seconds until the next one opens, ``None`` if only a response can open one.
         """
         now = monotonic()
         for slot in [slot for slot, until in self._full.items() if until <= now]:
@@ -110,13 +113,13 @@ class Slots:
 
     @property
     def shut(self) -> int:
-        """How many slots are put off."""
+        """How many slots are paused."""
         return len(self._shut)
 
     def slow_down(self, slot: str, delay: float) -> None:
-        """Let at least so many seconds pass between two requests to a slot, from now on."""
+        """Leave at least so many seconds between requests to a slot from now on."""
         downloader = self.crawler.engine.downloader
-        own = downloader.per_slot_settings.get(slot, {})  # the downloader forgets slots that rest, and reads this again
+        own = downloader.per_slot_settings.get(slot, {})  # the downloader forgets idle slots, and reads this again
         first = own.get("delay", getattr(downloader, "_delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY")))
         downloader.per_slot_settings[slot] = {**own, "delay": max(first, delay)}
         if (there := downloader.slots.get(slot)) is not None:
@@ -124,7 +127,7 @@ class Slots:
         self._mark(slot)
 
     def _open(self, closed: dict[str, float]) -> float | None:
-        """Open those of some slots whose time is over; return in how many seconds the next one opens."""
+        """Open the slots whose time is over; return the seconds until the next one opens."""
         if not closed:
             return None
         now = monotonic()
@@ -151,14 +154,14 @@ class Slots:
         usual = max(1, math.ceil(latency / delay))  # as many start while one is answered
         slow = 2 * (delay + latency)
         since = monotonic() - slow
-        counted = [at for at in held.values() if at > since]  # the oldest first
+        counted = [at for at in held.values() if at > since]  # oldest first
         if len(counted) < usual:
             return False
         self._full[key] = counted[len(counted) - usual] + slow
         return True
 
     def _most(self, key: str) -> tuple[int, float]:
-        """How many requests a slot may hold, and the delay between two of them, in seconds."""
+        """Return how many requests a slot may hold, and its delay in seconds."""
         downloader = self.crawler.engine.downloader
         slot = downloader.slots.get(key)
         own = downloader.per_slot_settings.get(key, {})

@@ -1,4 +1,4 @@
-"""Says what a crawl is, and writes what it counts to the stats of Scrapy."""
+"""Describes a crawl, and writes its counts to Scrapy's stats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Stats:
-    """The counts of a crawl, under ``focus/``; those that did not change are not written again."""
+    """The counts of a crawl, under ``focus/``; unchanged ones are not written again."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -47,7 +47,7 @@ def summary(policy: type[Policy], goal: Goal, budget: Budget) -> str:
 
 
 def persistence(job: Job | None, status: Status, *, resumed: bool, where: str = "") -> str:
-    """Return where a crawl is stored, and what it begins with; ``where``: what it is part of, if another leads it."""
+    """Return where a crawl is stored, and its state at the start; ``where``: the cluster crawl that it is part of."""
     if where:
         return where
     if job is None:

@@ -1,4 +1,4 @@
-"""Keeps a picture at the bottom of a terminal while a crawl runs."""
+"""Shows a live footer at the bottom of the terminal during a crawl."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-#: Seconds between two pictures.
+#: Seconds between two updates.
 REFRESH = 0.5
 
 
 class Footer:
-    """What stays at the bottom of the terminal of stderr; log lines scroll above it.
+    """The footer at the bottom of the terminal of stderr; log lines scroll above it.
 
-    To be stopped before the process ends; if an error or a second Ctrl-C prevents that, the cursor is shown again
-    anyway.
+    Stop it before the process ends. If an error or a second Ctrl-C prevents that, the cursor is shown again anyway.
     """
 
     def __init__(self) -> None:
@@ -39,7 +38,7 @@ class Footer:
         return self._live.console.height
 
     def start(self) -> None:
-        """Let all log handlers of the terminal write above what is shown from now on."""
+        """Make all log handlers of the terminal write above the footer from now on."""
         stream = sys.stderr
         self._live.start()  # replaces sys.stderr
         atexit.register(self._live.stop)
@@ -48,11 +47,11 @@ class Footer:
                 self._handlers.append((handler, handler.setStream(sys.stderr)))
 
     def show(self, picture: RenderableType) -> None:
-        """Show this in place of what was shown before."""
+        """Replace the footer with this."""
         self._live.update(picture, refresh=True)
 
     def stop(self) -> None:
-        """Take it away. Idempotent."""
+        """Remove the footer. Idempotent."""
         while self._handlers:
             handler, stream = self._handlers.pop()
             handler.setStream(stream)

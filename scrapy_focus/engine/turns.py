@@ -1,4 +1,4 @@
-"""Long work, a little in each turn of the event loop: answers and timers come in between."""
+"""Long work in small steps: each turn of the event loop does some, so that responses and timers are handled."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from scrapy.utils.asyncio import CallLaterResult
 
-_TURN = 0.02  # seconds of work in one turn, and what one step takes
+_TURN = 0.02  # seconds of work in one turn, plus one step
 
 
 class Turns:
-    """Works off iterators, one after the other, step by step.
+    """Runs iterators one after another, step by step.
 
     Parameters
     ----------
     step
-        Takes an iterator one step further, and says whether it has more; raises nothing.
+        Advances an iterator by one step, and returns whether it has more; raises nothing.
     done
-        Called whenever an iterator came to its end.
+        Called whenever an iterator ends.
     """
 
     def __init__(self, step: Callable[[Iterator[None]], bool], done: Callable[[], None]) -> None:
@@ -34,19 +34,19 @@ class Turns:
         self._next: CallLaterResult | None = None
 
     def add(self, work: Iterator[None]) -> None:
-        """Begin with a work in the next turn, or when those before it are done."""
+        """Start an iterator in the next turn, or after those before it."""
         self._work.append(work)
         self._go_on()
 
     def finish(self) -> None:
-        """Do all that is left, now."""
+        """Do all the remaining work now."""
         while self._work:
             work = self._work.popleft()
             while self._step(work):
                 pass
 
     def drop(self) -> None:
-        """Leave all that is left."""
+        """Discard all the remaining work."""
         self._work.clear()
 
     def _go_on(self) -> None:
@@ -66,5 +66,5 @@ class Turns:
 
 
 def has_more(work: Iterator[None]) -> bool:
-    """Take an iterator one step further, and say whether it has more."""
+    """Advance an iterator by one step, and return whether it has more."""
     return next(work, work) is not work

@@ -1,4 +1,4 @@
-"""Scripts and style sheets that a browser has, read from it into the store of the crawl without asking the network."""
+"""Copies scripts and style sheets from the browser into the store of the crawl, without using the network."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class Visits(Protocol):
-    """Who knows the pages."""
+    """Finds visits by page."""
 
     store: Store
     token: str
 
     def visit_of(self, frame: Hashable) -> Visit | None:
-        """Return the visit of a page, or of what its way knows its main frame by."""
+        """Return the visit of a page, or of the id of its main frame."""
 
 
 class Answers:
-    """Reads answers in a context when they are there in whole.
+    """Reads complete responses in a browser context.
 
-    What is too large by its headers is not read; what turns out to be is dropped. Pages end only when all of theirs
-    are read.
+    A response that is too large by its headers is not read; one that turns out to be too large is dropped. A page ends
+    only when all of its responses are read.
     """
 
     def __init__(self, visits: Visits) -> None:
@@ -40,7 +40,7 @@ class Answers:
         self._answers: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
 
     def watch(self, context: BrowserContext) -> None:
-        """Read what all pages of a context get."""
+        """Read the responses that all pages of a context receive."""
         context.on("response", self._begin)
         context.on("requestfinished", self._finish)
 

@@ -1,4 +1,4 @@
-"""Whether there is a browser to render pages with, and where."""
+"""Finds the browser to render pages with."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from scrapy.settings import SETTINGS_PRIORITIES
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-#: The download handlers that have a browser answer, scrapy-playwright's and ours; and for which URLs.
+#: The download handlers that use a browser, scrapy-playwright's and ours; and their URL schemes.
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 OWN_HANDLER = "scrapy_focus.engine.browser.keeper.BrowserHandler"
 SCHEMES = ("http", "https")
 
-REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a browser elsewhere
+REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a remote browser
 
 _INSTALL = 'pip install "scrapy-focus[playwright]"'
-_DIED = "TargetClosedError"  # of Playwright, which need not be there; other errors are those of the page
+_DIED = "TargetClosedError"  # of Playwright, which may not be installed; other errors concern the page
 _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _STORES = {"linux": "~/.cache/ms-playwright", "darwin": "~/Library/Caches/ms-playwright"}
@@ -30,23 +30,23 @@ _STORE_ELSEWHERE = "~/AppData/Local/ms-playwright"
 
 
 def has_died(error: BaseException) -> bool:
-    """Whether an error of Playwright says that the browser or the page is gone."""
+    """Whether an error of Playwright means that the browser or the page is gone."""
     return type(error).__name__ == _DIED
 
 
 class Found(NamedTuple):
-    """A browser, or why there is none."""
+    """A browser, or the reason why there is none."""
 
     what: str = ""  # in words; "": there is none
-    executable: str = ""  # its program, where Playwright does not know it by itself
+    executable: str = ""  # its program, if Playwright does not find it by itself
     reason: str = ""  # why there is none
-    advice: str = ""  # what to do about that: a command, or what to change
+    advice: str = ""  # how to fix that: a command, or what to change
 
     def __bool__(self) -> bool:
         return bool(self.what)
 
 
-#: Of a crawl that lacks what would ask a browser.
+#: For a crawl without the parts that use a browser.
 NO_ADDON = Found(
     reason="the add-on is not in ADDONS, and RenderMiddleware not in DOWNLOADER_MIDDLEWARES",
     advice='set ADDONS = {"scrapy_focus.Addon": 500}',
@@ -54,9 +54,9 @@ NO_ADDON = Found(
 
 
 def find_browser(settings: BaseSettings) -> Found:
-    """Return the browser that scrapy-playwright would start: that of the settings, of Playwright, or of the system.
+    """Return the browser that scrapy-playwright would start: of the settings, of Playwright, or of the system.
 
-    No program is run for this.
+    No program is started for this.
     """
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if find_spec("scrapy_playwright") is None:
@@ -81,7 +81,7 @@ def find_browser(settings: BaseSettings) -> Found:
 
 
 def _installed(name: str) -> Found:
-    """Return the browser of this name that Playwright installed, or the system."""
+    """Return the browser of this name that Playwright or the system installed."""
     store = _store()
     if any(_is_complete(folder) for folder in sorted(store.glob(f"{name}*-*"))):
         return Found(f"Playwright's {name}")
@@ -95,14 +95,14 @@ def _installed(name: str) -> Found:
 
 
 def install_commands(settings: BaseSettings) -> str:
-    """Return the commands that install what a browser needs, but for a Chromium that the machine has."""
+    """Return the commands that install a browser, except a Chromium that the machine already has."""
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     has_browser = any(settings.get(each) for each in ("PLAYWRIGHT_LAUNCH_OPTIONS", *REMOTE)) or _program(name)
     return _INSTALL if has_browser else f"{_INSTALL}, then playwright install {name}"
 
 
 def launch_options(found: Found, given: dict[str, object]) -> dict[str, object]:
-    """Return the ``PLAYWRIGHT_LAUNCH_OPTIONS`` with which a browser starts, those that are given first.
+    """Return the ``PLAYWRIGHT_LAUNCH_OPTIONS`` that start a browser; given ones take precedence.
 
     Chromium has no sandbox for root.
     """
@@ -115,7 +115,7 @@ def launch_options(found: Found, given: dict[str, object]) -> dict[str, object]:
 
 
 def set_browser(settings: BaseSettings) -> None:
-    """Let a browser answer the requests that ask for one, where there is a browser, and nobody set another handler."""
+    """Have a browser answer requests that need one, if there is a browser, and no other handler is set."""
     found = find_browser(settings)
     given = settings.getdict("DOWNLOAD_HANDLERS")
     if not found or (any(scheme in given for scheme in SCHEMES) and not _asks_browser(given)):
@@ -128,7 +128,7 @@ def set_browser(settings: BaseSettings) -> None:
 
 
 def browser_of(settings: BaseSettings) -> Found:
-    """Return the browser that answers the requests of a running crawl that ask for one, or why none does."""
+    """Return the browser that answers such requests in a running crawl, or why there is none."""
     found = find_browser(settings)
     if not found or _asks_browser(settings.getdict("DOWNLOAD_HANDLERS")):
         return found
@@ -139,26 +139,26 @@ def browser_of(settings: BaseSettings) -> Found:
 
 
 def _asks_browser(handlers: dict[str, object]) -> bool:
-    """Whether download handlers have a browser answer what asks for one."""
+    """Whether download handlers use a browser for requests that need one."""
     return all(handlers.get(scheme) in (HANDLER, OWN_HANDLER) for scheme in SCHEMES)
 
 
 def _set(settings: BaseSettings, name: str, value: object) -> None:
-    """Set a setting, whoever set it before: what was set is in the value."""
+    """Set a setting whatever its priority: the value includes the previous one."""
     settings.set(name, value, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["addon"]))
 
 
 def _program(name: str) -> str:
-    """Return the program of the system that is such a browser, ``""`` if there is none."""
+    """Return the program of the system for this browser, ``""`` if there is none."""
     if name == "chromium":
         return next(filter(None, map(shutil.which, _PROGRAMS)), "")
     return ""
 
 
 def _store() -> Path:
-    """Return where Playwright keeps its browsers."""
+    """Return the folder in which Playwright keeps its browsers."""
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "")
-    if named == "0":  # beside its code
+    if named == "0":  # next to its code
         spec = find_spec("playwright")
         if spec:
             return Path(spec.origin or ".").parent / "driver" / "package" / ".local-browsers"
@@ -167,5 +167,5 @@ def _store() -> Path:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Whether a browser came whole into its folder: Playwright leaves a mark then."""
+    """Whether a browser was installed completely into its folder: Playwright leaves a mark then."""
     return (folder / "INSTALLATION_COMPLETE").exists()

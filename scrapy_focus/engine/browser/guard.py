@@ -1,7 +1,7 @@
-"""Stands between the browser of scrapy-playwright and the network.
+"""Controls the network access of scrapy-playwright's browser.
 
-Scrapy sees one request where a browser sends dozens. The guard is told of each page before it loads anything
-(``playwright_page_init_callback``), makes the browser ask for every request, and counts what comes.
+Scrapy sees one request where a browser sends dozens. The guard sees each page before it loads anything
+(``playwright_page_init_callback``), makes the browser ask before every request, and counts what it receives.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ logger = printable_logger(__name__)
 T = TypeVar("T")
 __all__ = ["Guard", "Visit", "once"]
 
-_UNSEEN = frozenset({  # types of resources that bring nothing to a page that is only read, as Playwright names them
+_UNSEEN = frozenset({  # types of resources that a page does not need for reading, by Playwright's names
     "image", "media", "font", "texttrack", "manifest", "prefetch", "preflight", "ping", "beacon", "cspreport",
     "cspviolationreport",
 })  # fmt: skip
 _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
-"""  # a browser asks for their scripts again and again, past all who listen
+"""  # a browser requests their scripts repeatedly, bypassing all listeners
 _FEW_DIALOGS = """
 for (const [name, none] of [["alert"], ["confirm", false], ["prompt", null], ["print"]]) {
     const ask = window[name].bind(window);
     let n = 0;
     window[name] = (...given) => n++ < 20 ? ask(...given) : none;
 }
-"""  # a script that waits for an answer cannot be broken off, so one without end would last for ever
+"""  # a script that waits for an answer cannot be interrupted, so an endless loop of them would never end
 _DOCUMENTS = 1000
-_FRAMES = 1000  # of a page that are known
+_FRAMES = 1000  # frames of a page that are tracked
 
 
 class Guard:
-    """Decides on all requests of the browser of one crawl, and counts them and the bytes of their answers."""
+    """Decides on all browser requests of one crawl, and counts them and the bytes of their responses."""
 
     def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
         self.crawler = crawler
         self.host = host
         self.rules = Rules(crawler, host, offsite)
-        #: Whether pages whose visit is not known load nothing but what is read: where no spider asks for a browser.
+        #: Whether pages of unknown visits load only what is read: if no spider uses a browser.
         self.learns = False
         self.token = token_hex()
         self.stage = asyncio.Lock()
@@ -74,18 +74,18 @@ class Guard:
         self.answers = Answers(self)
         self.sockets = Sockets(self)
         self._frames: dict[Hashable, Visit] = {}
-        self._within: dict[Hashable, Visit] = {}  # by frames of their pages that are not the main ones
+        self._within: dict[Hashable, Visit] = {}  # by frames of their pages other than the main ones
         self._ways: WeakKeyDictionary[Any, asyncio.Task[Network | Routes]] = WeakKeyDictionary()
         self._networks: WeakKeyDictionary[Any, asyncio.Task[Network]] = WeakKeyDictionary()
-        self._home: asyncio.AbstractEventLoop | None = None  # of Scrapy; scrapy-playwright may have one of its own
+        self._home: asyncio.AbstractEventLoop | None = None  # Scrapy's; scrapy-playwright may have another one
 
-    # What the downloader middleware asks
+    # Called by the downloader middleware
 
     def take(self, request: Request, *, limits: Limits | None = None, is_direct: bool = False) -> None:
-        """Watch over a request on its way to the browser, which is counted already.
+        """Watch a request on its way to the browser; the request itself is counted already.
 
-        With ``limits`` its page is read as :func:`~scrapy_focus.engine.browser.reading.read` does, after what the user
-        has done with it (``playwright_page_methods``), and loads neither images nor anything else that nobody reads.
+        With ``limits``, its page is read by :func:`~scrapy_focus.engine.browser.reading.read`, after the user's
+        actions (``playwright_page_methods``), and loads no images or other resources that are not read.
         ``is_direct``: no plain copy of the page was read.
         """
         with suppress(RuntimeError):  # without asyncio there is no Playwright
@@ -98,7 +98,7 @@ class Guard:
         request.meta.update(meta_of(visit))
 
     def give_back(self, request: Request) -> Visit | None:
-        """Return what became of a request, if it is one that was taken; its ``meta`` is as it was."""
+        """Return the visit of a request, if it was taken, and restore its ``meta``."""
         visit = request.meta.get(INIT)
         if not isinstance(visit, Visit):
             return None
@@ -112,10 +112,10 @@ class Guard:
             self._within.pop(frame, None)
         return visit
 
-    # What the browser asks
+    # Called by the browser
 
     async def watch(self, visit: Visit, page: Page) -> None:
-        """Let nothing of a page out unasked. A page that cannot be watched is closed."""
+        """Control all requests of a page. A page that cannot be watched is closed."""
         try:
             way = await once(self._ways, page.context, lambda: self._watch_context(page.context))
             for frame in (page, await way.frame_of(page)):
@@ -133,22 +133,22 @@ class Guard:
             raise
 
     async def close_up(self, page: Page) -> None:
-        """A page is about to load."""
+        """Prepare a page that is about to load."""
         way = await self._ways[page.context]
         await way.close_up(page)
 
     def _has_frame(self, visit: Visit, frame: Hashable) -> None:
-        """A page has one more frame."""
+        """Note a further frame of a page."""
         if not visit.is_over and frame not in visit.frames and len(visit.frames) < _FRAMES:
             visit.frames.add(frame)
             self._within[frame] = visit
 
     def visit_of(self, frame: Hashable) -> Visit | None:
-        """Return the visit of a page, or of what its way knows its main frame by."""
+        """Return the visit of a page, or of the id of its main frame."""
         return self._frames.get(frame)
 
     def stored(self, asked: Asked) -> Stored | None:
-        """Return the answer to a request that is kept from another page, if any; else it may be kept when it comes."""
+        """Return the stored response to a request, if there is one; otherwise, it may be stored when it arrives."""
         visit = self._frames.get(asked.frame)
         if visit is None or asked.kind not in KEPT or asked.method != "GET":
             return None
@@ -159,28 +159,28 @@ class Guard:
         return stored
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page, and what it is about to go to, where a browser can."""
+        """Stop the running script of a page and its navigation, if the browser can."""
         way = await self._ways[page.context]
         await way.break_off(page)
 
     async def refusal(self, asked: Asked, stored: Stored | None = None) -> Refusal:
-        """Return why a request must not go out, or ``""``: then it is counted, and must go out.
+        """Return why a request must not be sent, or ``""``: then it is counted, and has to be sent.
 
-        What is stored is answered without going out, but not where it would be refused.
+        A stored response is used without sending the request, unless the request would be refused.
         """
         return await self._at_home(self._refusal(asked, stored))
 
     async def sent(self, page: Page | None) -> None:
-        """A request of a page went out that could not be asked for; if nothing was left for it, the page is closed."""
+        """Count a request of a page that was sent without asking; close the page if the budget was used up."""
         if not await self._at_home(self._sent(page)) and page is not None:
             await page.close()
 
     async def withdrawn(self) -> None:
-        """A request that might go out never did."""
+        """Uncount a request that was allowed but never sent."""
         await self._at_home(self._withdrawn())
 
     def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
-        """So many bytes of an answer came; ``page``: that which asked, or of which it is the document."""
+        """Count so many bytes of a response; ``page``: the page that requested it, or whose document it is."""
         if self._home is None or self._home is asyncio.get_running_loop():
             self._received(n_bytes, page, is_document)
         else:
@@ -199,12 +199,12 @@ class Guard:
         return refused
 
     async def _rules_refusal(self, asked: Asked, visit: Visit | None, *, is_sent: bool) -> Refusal:
-        """Return why the rules of the crawl refuse a request, and note what becomes of the page that asks."""
+        """Return why the rules of the crawl refuse a request, and note the consequence for its page."""
         page = None if visit is None else visit.request
         refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=is_sent)
         if not refused or visit is None:
             return refused
-        stays = visit.limits and asked.leaves_its_page  # a page that is read remains what it is
+        stays = visit.limits and asked.leaves_its_page  # a page that is read does not navigate
         if asked.kind == "document" and not stays:
             visit.refused = refused
         elif refused == "budget":
@@ -225,9 +225,9 @@ class Guard:
                     self.host.count("browser/elsewhere")
 
     def _reading_refusal(self, asked: Asked, visit: Visit | None, owner: Visit | None) -> Refusal:
-        """Return why a page that is read must not ask for something that any other page may ask for.
+        """Return why a page that is read must not send a request that other pages may send.
 
-        ``visit`` is that whose main frame asks, ``owner`` that of which any frame does.
+        ``visit``: the page, if its main frame sends it; ``owner``: the page of any frame.
         """
         is_read = self.learns if owner is None else owner.limits is not None
         if asked.kind in _UNSEEN and is_read:
@@ -241,9 +241,9 @@ class Guard:
         return self._leaving_refusal(asked, visit, visit.limits)
 
     def _leaving_refusal(self, asked: Asked, visit: Visit, limits: Limits) -> Refusal:
-        """Return why the main frame of a page that is read must not ask for something, which may lead to another page.
+        """Return why the main frame of a page that is read must not send a request that may navigate away.
 
-        Before the page is scrolled and clicked, it may move on a few times; afterwards each move would leave it.
+        Before the page is scrolled and clicked, it may navigate a few times; afterwards each navigation would lose it.
         """
         if asked.kind == "document" and len(visit.documents) < _DOCUMENTS:
             visit.documents.add(asked.url)
@@ -290,7 +290,7 @@ class Guard:
             visit.is_weighed = visit.is_weighed or is_document
 
     async def _at_home(self, question: Coroutine[Any, Any, T]) -> T:
-        """Ask in the thread of Scrapy."""
+        """Run a coroutine in Scrapy's event loop."""
         if self._home is None or self._home is asyncio.get_running_loop():
             return await question
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question, self._home))
@@ -312,7 +312,7 @@ class Guard:
 
 
 def _has_asked_for_all(visit: Visit) -> bool:
-    """Whether a page that is read has asked for as much as it may."""
+    """Whether a page that is read has sent its maximum of requests."""
     return visit.limits is not None and visit.requests >= visit.limits.requests
 
 
@@ -324,7 +324,7 @@ def _host_of(url: str) -> str:
 
 
 def _context_for(request: Request) -> dict[str, Any]:
-    """Return what lets a page of ours see nothing of those that the spider has rendered, and say who the crawl is."""
+    """Return context options that isolate our pages from those of the spider, and identify the crawl."""
     agent = (request.headers.get("User-Agent") or b"").decode("latin-1")
     options: dict[str, Any] = {"service_workers": "block"}
     if agent:
@@ -335,7 +335,7 @@ def _context_for(request: Request) -> dict[str, Any]:
 async def once(
     tasks: MutableMapping[Any, asyncio.Task[T]], key: object, make: Callable[[], Coroutine[Any, Any, T]]
 ) -> T:
-    """Return what was made for a key, by whoever came first; made anew where that failed."""
+    """Return the object made for a key by the first caller; made again if that failed."""
     task = tasks.get(key)
     if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
         task = tasks[key] = asyncio.ensure_future(make())

@@ -1,4 +1,4 @@
-"""Starts the browser of a crawl when it is first needed, renews it, and does without one that is dead or hangs."""
+"""Starts the browser of a crawl when needed, renews it, and continues without a dead or hanging one."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_PAGES = 200  # after which a browser is renewed: what it does not give back would add up
-_AT_ONCE = 4  # pages that are rendered
-_LONGEST = 90.0  # seconds for a page, from when its turn came
-_CLOSING = 15.0  # seconds that a browser is given to close
-_DYING = 0.5  # seconds until it is seen that a browser dies, and not a page alone
-_FAILURES = 4  # in a row, of a browser that does not start or hangs, after which there is none
+_PAGES = 200  # rendered pages after which a browser is renewed: memory that it does not free would add up
+_AT_ONCE = 4  # pages rendered at once
+_LONGEST = 90.0  # seconds for a page, from the start of its turn
+_CLOSING = 15.0  # seconds for a browser to close
+_DYING = 0.5  # seconds until it shows whether the browser dies, or only a page
+_FAILURES = 4  # in a row, of a browser that does not start or hangs, after which no further one is started
 
 
 class BrowserHandler:
-    """The download handler that the add-on sets where pages may be rendered.
+    """The download handler that the add-on sets if pages may be rendered.
 
-    Requests without ``meta["playwright"]`` go to the handler that Scrapy has for them. The others go to
-    scrapy-playwright, which is imported and started with the first of them.
+    Requests without ``meta["playwright"]`` go to Scrapy's handler. The others go to scrapy-playwright, which is
+    imported and started with the first of them.
     """
 
     lazy = False
@@ -58,7 +58,7 @@ class BrowserHandler:
         Raises
         ------
         BrowserFailed
-            If a browser was to answer it, and there is none, or it hangs.
+            If it needs a browser, and there is none, or it hangs.
         """
         if request.meta.get("playwright"):
             return await self.keeper.render(request)
@@ -72,22 +72,22 @@ class BrowserHandler:
 
 
 class Running:
-    """A browser, and how many pages it has had."""
+    """A browser, and the number of its pages."""
 
     def __init__(self, handler: Any) -> None:
         self.handler = handler
         self.pages = 0
-        self.out = 0  # pages that it works on
-        self.is_retired = False  # it gets no more pages, and is closed when none is out
+        self.out = 0  # pages in progress
+        self.is_retired = False  # it gets no more pages, and is closed when none is in progress
 
     @property
     def is_dead(self) -> bool:
-        """Whether it was started, and is no more."""
+        """Whether it was started, and has died."""
         return self.pages > 0 and not (hasattr(self.handler, "browser") and self.handler.browser.is_connected())
 
 
 class Keeper:
-    """The browsers of one crawl: one that is given pages, and those before it that still work on some."""
+    """The browsers of one crawl: one for new pages, and older ones that still work on some."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -100,12 +100,12 @@ class Keeper:
         self._failures = 0
 
     async def render(self, request: Request) -> Response:
-        """Return the page that a browser makes of a request.
+        """Return the page that a browser renders for a request.
 
         Raises
         ------
         BrowserFailed
-            If there is none, or it hangs or dies, or the process of the page does. Other errors are those of
+            If there is no browser, or it hangs or dies, or the process of the page does. Other errors are those of
             Playwright.
         """
         async with self._turns:
@@ -142,7 +142,7 @@ class Keeper:
             await asyncio.wait([*self._closing])
 
     async def _browser(self) -> Running:
-        """Return the browser that gets the next page, started where there is none."""
+        """Return the browser for the next page; starts one if there is none."""
         async with self._starting:
             if self.gone:
                 raise BrowserFailed(self.gone)
@@ -157,11 +157,11 @@ class Keeper:
     async def _start(self) -> Running:
         running = Running(handler := load_object(HANDLER).from_crawler(self.crawler))
         self._all.add(running)
-        handler.config.target_closed_max_retries = 0  # who asked tries again, and each time counts
+        handler.config.target_closed_max_retries = 0  # the caller tries again, and each attempt counts
         try:
             async with asyncio.timeout(_LONGEST):
-                await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
-                await handler._maybe_future_from_coro(handler._maybe_launch_browser())  # else the first page would
+                await handler._maybe_launch_in_thread()  # what the signal of the engine's start, long past, would do
+                await handler._maybe_future_from_coro(handler._maybe_launch_browser())  # otherwise the first page would
         except BaseException:
             self._start_closing(running)
             raise
@@ -207,7 +207,7 @@ class Keeper:
             logger.warning("A browser could not be closed: %s", reason_of(error))
 
     def count(self, name: str) -> None:
-        """Add one to what is written to the stats as ``focus/<name>``."""
+        """Add one to the count that is written to the stats as ``focus/<name>``."""
         if (host := host_of(self.crawler)) is not None:
             host.count(name)
 
@@ -216,7 +216,7 @@ _keepers: WeakKeyDictionary[Crawler, Keeper] = WeakKeyDictionary()
 
 
 def keeper_of(crawler: Crawler) -> Keeper:
-    """Return the keeper of a crawl: Scrapy makes a handler for each scheme, which share the browser."""
+    """Return the keeper of a crawl: Scrapy makes a handler for each scheme, and they share the browser."""
     if crawler not in _keepers:
         _keepers[crawler] = Keeper(crawler)
     return _keepers[crawler]

@@ -1,8 +1,8 @@
-"""When a page in a browser is done: when it is quiet, and nothing more comes by scrolling and clicking.
+"""Reads a page in a browser until it is quiet, and scrolling and clicking bring nothing more.
 
-Much of this could last for ever: pages that never rest, lists without an end, scripts that do not return. Each wait is
-bounded, and so are all of them together, and what was found until then counts. Whatever a page is made to do, it asks
-only by GET, stays where it is, and is never made to do what its words say is harm.
+Much of this could last forever: pages that never rest, endless lists, scripts that do not return. Each wait is bounded,
+and so is their sum, and what was found until then counts. Whatever we do to a page, it sends only GET requests, stays
+where it is, and is never made to do anything harmful by its own words.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ logger = printable_logger(__name__)
 
 _METHODS = "playwright_page_methods"
 _GOTO = "playwright_page_goto_kwargs"
-_METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
-_MOVES = 3  # times that a page may be replaced by a script before it is read
-_ENDINGS = 3  # times that it is asked for its end
-_RESTLESS = 6  # rounds of a page that changes by itself: links may come for ever then
-_GLANCE = 0.1  # seconds between looks for a file
+_METHOD = "scrapy_playwright.page.PageMethod"  # it may not be installed
+_MOVES = 3  # times that a script may replace a page before it is read
+_ENDINGS = 3  # attempts to read the final page
+_RESTLESS = 6  # rounds for a page that changes by itself: its links may never end
+_GLANCE = 0.1  # seconds between checks for a file
 
 
 class PageHangs(FocusError):
-    """Raised for a page that cannot be read: its scripts do not return, though broken off, or lead on and on."""
+    """Raised for an unreadable page: its scripts do not return even when interrupted, or navigate on and on."""
 
 
 def meta_of(visit: Visit) -> dict[str, Any]:
-    """Return what goes into the ``meta`` of the request of a visit when it leaves: no job folder keeps such things."""
+    """Return temporary ``meta`` for the request of a visit: it must not be stored in a job folder."""
     meta: dict[str, Any] = {INIT: visit}
     if visit.limits is not None:
         own = visit.request.meta.get(_METHODS) or ()
@@ -56,7 +56,7 @@ def meta_of(visit: Visit) -> dict[str, Any]:
 
 
 def take_off(visit: Visit) -> None:
-    """Take off again what `meta_of` gave."""
+    """Remove what `meta_of` added."""
     meta = visit.request.meta
     for name, own in ((INIT, visit.own), (_METHODS, visit.own_methods), (_GOTO, visit.own_goto)):
         if own is not None:
@@ -66,15 +66,15 @@ def take_off(visit: Visit) -> None:
 
 
 async def read(page: Page, visit: Visit) -> None:
-    """Wait until a page is done, and make it show all that it has, within the limits of its visit.
+    """Wait until a page is done, and make it show everything, within the limits of its visit.
 
-    Then the links that were there at any time are in the document, and what was a button for a file is a link. What
-    was done is in the visit.
+    Afterwards all links that existed at any time are in the document, and each button for a file is a link. The
+    visit has a record of the actions.
 
     Raises
     ------
     PageHangs
-        If the page does not answer any more, or was left by its scripts for where it must not go.
+        If the page does not answer any more, or its scripts navigated to a forbidden URL.
     """
     limits = visit.limits
     if limits is None or visit.is_file:
@@ -90,7 +90,7 @@ async def read(page: Page, visit: Visit) -> None:
             await reading.act()
     except TimeoutError:
         visit.is_cut = True
-    except Exception as error:  # the page was closed, or replaced, or has broken what is asked of it
+    except Exception as error:  # the page was closed, or replaced, or broke our script
         if page.is_closed() or visit.has_crashed:
             raise
         visit.is_cut = True
@@ -112,10 +112,10 @@ class _Reading:
         self.limits = limits
         self.until = monotonic() + limits.seconds
         self.last = monotonic() + max(limits.seconds, limits.longest)
-        self.clock: asyncio.Timeout | None = None  # for what is done until then
+        self.clock: asyncio.Timeout | None = None  # for the actions so far
         self.helper: JSHandle | None = None  # reading.js in the page
         self.is_restless = False
-        self._used: set[int] = set()  # buttons that are left alone: they bring nothing, or ask by POST
+        self._used: set[int] = set()  # buttons that are ignored: they bring nothing, or send POST requests
         self._downloads: list[Download] = []
 
     # -- until it is quiet --------------------------------------------------------------------------------------------
@@ -123,8 +123,8 @@ class _Reading:
     async def load(self) -> None:
         """Wait until the page is loaded.
 
-        Some never are: something of them does not come, or they were about to go to what is no page. They are taken for
-        loaded after a while; where nothing is in flight, sooner.
+        Some pages never are: a resource does not arrive, or they were about to navigate to something other than a
+        page. They count as loaded after a while; sooner if nothing is in flight.
         """
         traffic, limits = self.visit.traffic, self.limits
         loaded = asyncio.ensure_future(self.page.wait_for_load_state())
@@ -144,13 +144,13 @@ class _Reading:
             loaded.cancel()
 
     async def wait(self) -> None:
-        """Wait until the page, or what its scripts put in its place, is quiet."""
+        """Wait until the page, or the page that its scripts navigate to, is quiet."""
         for _ in range(_MOVES):
             try:
                 self.helper = await self.page.evaluate_handle(_script())
                 await self.quiet()
                 return
-            except Exception:  # its scripts went elsewhere meanwhile
+            except Exception:  # its scripts navigated meanwhile
                 if self.page.is_closed() or self.visit.has_crashed:
                     raise
                 self.helper = None
@@ -174,10 +174,10 @@ class _Reading:
                 return
         self.is_restless = self.visit.is_cut = True
 
-    # -- what is done to it -------------------------------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------------------------------
 
     async def act(self) -> None:
-        """Scroll and click while links come; then click what gives files."""
+        """Scroll and click while links arrive; then click the buttons for files."""
         if self.helper is None or not self.limits.rounds:
             return
         visit = self.visit
@@ -195,7 +195,7 @@ class _Reading:
             await self.click(number, "download")
 
     async def _act_once(self) -> tuple[int, list[tuple[int, Says]]]:
-        """Scroll down, and click what may show more; return the number of new links, and what may be clicked then."""
+        """Scroll down, and click what may show more; return the number of new links, and the buttons to click then."""
         await self.show("scroll")
         await self.quiet()
         fresh, offers = await self.look("scroll")
@@ -205,7 +205,7 @@ class _Reading:
         return fresh, offers
 
     def _to_click(self, offers: list[tuple[int, Says]]) -> list[tuple[int, Says]]:
-        """Return what may show more of a list and was not clicked before, as many as may be clicked in a round."""
+        """Return the buttons of a list that were not clicked before, as many as are allowed in a round."""
         clicks: list[tuple[int, Says]] = []
         for number, kind in offers:
             if kind in ("more", "next") and number not in self._used:
@@ -213,13 +213,13 @@ class _Reading:
         return clicks[: self.limits.clicks]
 
     def extend(self) -> None:
-        """Links came: there is time for more, within limits."""
+        """Allow more time, within limits, since links arrived."""
         self.until = min(monotonic() + self.limits.seconds, self.last)
         if self.clock is not None:
             self.clock.reschedule(asyncio.get_running_loop().time() + self.until - monotonic())
 
     async def click(self, number: int, kind: Says) -> tuple[int, list[tuple[int, Says]]]:
-        """Click a button; return how many links that brought, and the buttons that are there now."""
+        """Click a button; return how many links that brought, and the buttons afterwards."""
         visit = self.visit
         unsafe = visit.unsafe
         await self.show("click", number)
@@ -235,9 +235,9 @@ class _Reading:
         return fresh, offers
 
     async def show(self, name: str, *given: object) -> None:
-        """Do something to the page where it is seen: Chromium hardly paints a page that is behind another one.
+        """Run a function in the page while it is visible: Chromium hardly paints a page behind another one.
 
-        One that is not painted does not tell its scripts what comes into sight, for seconds.
+        If a page is not painted, its scripts learn seconds late what scrolls into view.
         """
         try:
             async with self.visit.guard.stage, asyncio.timeout(self.limits.painted):
@@ -247,7 +247,7 @@ class _Reading:
             await self._break()
 
     async def look(self, kind: str, number: int = -1) -> tuple[int, list[tuple[int, Says]]]:
-        """Count what an action brought, and return that, with the buttons that are there now, by what they say."""
+        """Return the number of links that an action brought, and the present buttons with what they say."""
         seen = await self.ask("look")
         found = [*seen["opened"], *self.visit.left_for]
         self.visit.left_for.clear()
@@ -269,7 +269,7 @@ class _Reading:
         ]
 
     def note_download(self, download: Download) -> None:
-        """A file comes, or would come."""
+        """Note that a file arrives, or would arrive."""
         if not self.visit.is_acted_on:
             return
         is_one_too_many = len(self._downloads) >= self.limits.downloads
@@ -298,7 +298,7 @@ class _Reading:
     # -- at the end ---------------------------------------------------------------------------------------------------
 
     async def end(self) -> None:
-        """Leave the page as it is to be read."""
+        """Leave the page in the state in which it is to be read."""
         self.page.remove_listener("download", self.note_download)
         if self.visit.work:
             await asyncio.wait(self.visit.work, timeout=self.limits.ending)
@@ -317,16 +317,16 @@ class _Reading:
                 await self._break()
             except PageHangs:
                 raise
-            except Exception:  # its scripts went elsewhere meanwhile
+            except Exception:  # its scripts navigated meanwhile
                 if self.page.is_closed() or self.visit.has_crashed:
                     raise
                 self.helper = None
         raise PageHangs(f"{self.visit.request.url} does not answer: its scripts do not return; it is left")
 
     async def recall(self) -> None:
-        """Remember what the page had before its scripts ran, where nobody has looked at that.
+        """Note the content of the page before its scripts ran, if no plain copy was read.
 
-        A wall that asks for consent may stand in its place.
+        A consent wall may have replaced it.
         """
         document, self.visit.document = self.visit.document, None
         if document is None or not self.visit.is_direct:
@@ -335,11 +335,11 @@ class _Reading:
             await self.ask("recall", await document.text())
         except TimeoutError:
             raise
-        except Exception as error:  # it is gone, or has broken what is asked of it
+        except Exception as error:  # it is gone, or broke our script
             logger.debug("scrapy_focus has not seen the plain page: %s (%s)", self.visit.request.url, error)
 
     async def _leave(self) -> None:
-        """Let scrapy-playwright have the page, which waits once more until it is loaded."""
+        """Pass the page to scrapy-playwright, which waits once more until it is loaded."""
         if not self.page.url.startswith(("http:", "https:")):
             raise PageHangs(f"{self.visit.request.url} was left by its scripts for {self.page.url[:100]}")
         try:
@@ -349,7 +349,7 @@ class _Reading:
             _take_for_loaded(self.page)
 
     async def _break(self) -> None:
-        """Break off the script that runs, and what it is about to go to, where a browser can."""
+        """Stop the running script and its navigation, if the browser can."""
         self.visit.is_cut = True
         with suppress(Exception):
             async with asyncio.timeout(self.limits.ending):
@@ -363,7 +363,7 @@ class _Reading:
 
 
 def _take_for_loaded(page: Page) -> None:
-    """Have who waits next for a page to be loaded not wait: something of it never comes."""
+    """Let the next caller not wait for the load: some resource never arrives."""
 
     async def at_once(*_: object, **__: object) -> None:
         del page.wait_for_load_state
@@ -377,7 +377,7 @@ def _script() -> str:
 
 
 def _number(value: object) -> int:
-    """Return what a page says as a number: its scripts may have broken what is asked of it."""
+    """Return a number that a page reports: its scripts may have broken ours."""
     if isinstance(value, int | float) and 0 <= value < 1e9:
         return int(value)
     return 0

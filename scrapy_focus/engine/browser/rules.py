@@ -1,4 +1,4 @@
-"""Which requests of a browser may go out: the rules for the requests of a crawl hold for these too."""
+"""Applies the rules for requests of a crawl to those of a browser."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-#: Why a request must not go out; ``""``: it may.
+#: Why a request must not be sent; ``""``: it may.
 Refusal: TypeAlias = Literal[
     "", "type", "offsite", "robots", "middleware", "budget", "left", "moves", "method", "many", "windows",
 ]  # fmt: skip
 
 _LONGEST = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
-_TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted
+_TYPES = {  # Playwright's names -> MIME types, all of which must be unwanted
     "image": ("image/*",),
     "media": ("audio/*", "video/*"),
-    "font": ("image/*",),  # who does not look at images does not look at letters either
+    "font": ("image/*",),  # a crawl without images needs no fonts either
 }
 
 
 class BrowsingCrawl(Protocol):
-    """What a browser asks of its crawl; :class:`~scrapy_focus.engine.host.Host` is one."""
+    """The parts of a crawl that a browser uses; :class:`~scrapy_focus.engine.host.Host` has them."""
 
     def is_spent(self) -> bool:
-        """Whether nothing more may be asked for."""
+        """Whether no more requests may be sent."""
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type are read."""
 
     async def sent(self, request: Request | None) -> bool:
-        """Use one request of the budget; ``False``: it must not go out."""
+        """Use one request of the budget; ``False``: it must not be sent."""
 
     def received(self, n_bytes: int | None) -> None:
-        """An answer came, of so many bytes."""
+        """Count a response of so many bytes."""
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
 
 
 class Rules:
-    """Decides on each request of a browser, and counts those that may go out.
+    """Decides on each request of a browser, and counts the allowed ones.
 
-    robots.txt and allowed hosts are those of the crawl: asked of the downloader middlewares that are there, so that a
-    crawl without them, or with others in their place, is obeyed as it is. So is any other whose attribute
-    ``guards_browsers`` is true. Pages may load the types of resources in ``offsite`` from other hosts.
+    robots.txt and allowed hosts are checked with the crawl's own downloader middlewares. So a crawl without them, or
+    with others in their place, gets what it has set. Any other middleware whose attribute ``guards_browsers`` is true
+    is checked as well. Pages may load the types of resources in ``offsite`` from other hosts.
     """
 
     def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
@@ -61,18 +61,18 @@ class Rules:
         self.offsite = offsite
 
     async def refusal(self, url: str, kind: str, page: Request | None = None, *, is_sent: bool = True) -> Refusal:
-        """Return why a request must not go out, or ``""``: then it is counted, if `is_sent`, and must go out.
+        """Return why a request must not be sent, or ``""``: then it is counted, if `is_sent`, and has to be sent.
 
         Parameters
         ----------
         url
-            What is asked for. Only ``http``, ``https``, ``ws`` and ``wss`` reach a network.
+            The URL of the request. Only ``http``, ``https``, ``ws`` and ``wss`` reach a network.
         kind
-            The type of resource, as Playwright names it: ``document``, ``script``, ``xhr``, ``websocket`` and so on.
+            The type of resource, by Playwright's names: ``document``, ``script``, ``xhr``, ``websocket`` and so on.
         page
-            The request of the page that asks, whose ``meta`` may lift a rule; ``None``: not known.
+            The request of the page, whose ``meta`` may lift a rule; ``None`` if unknown.
         is_sent
-            Whether the network is asked, or the answer is here.
+            Whether the network is used, or the response is stored.
         """
         scheme = url.partition(":")[0].lower()
         if scheme not in ("http", "https", "ws", "wss"):
@@ -95,7 +95,7 @@ class Rules:
         return ""
 
     def _may_go_elsewhere(self, kind: str, page: Request | None) -> bool:
-        """Whether it does not matter on which site something is: the page itself was asked for so, or its parts are."""
+        """Whether the site of a resource does not matter: for the page's own request, or for its parts."""
         if page is not None:
             is_free = kind == "document" and page.dont_filter
             if is_free or page.meta.get("allow_offsite"):
@@ -119,7 +119,7 @@ class Rules:
 
 
 async def _passes(middleware: Any, request: Request) -> bool:
-    """Whether a downloader middleware lets a request go out, and says so soon enough."""
+    """Whether a downloader middleware allows a request, and answers in time."""
     asked = asyncio.ensure_future(_lets_out(middleware, request))
     try:
         return await asyncio.wait_for(asyncio.shield(asked), _LONGEST)  # others wait for the same robots.txt

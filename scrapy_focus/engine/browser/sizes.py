@@ -1,4 +1,4 @@
-"""How many bytes a browser receives, as they came over the network."""
+"""Counts the bytes that a browser receives over the network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Request, Response
 
-#: Name of the header that answers have which did not come over the network. Its value is a secret of the crawl.
+#: Name of the header of responses that did not come over the network. Its value is a secret of the crawl.
 STORED = "x-focus-stored"
 _BODILESS = (204, 304)
 
@@ -19,17 +19,17 @@ _BODILESS = (204, 304)
 class Counts(Protocol):
     """Who counts them."""
 
-    token: str  # value of the header `STORED` in answers of ours
+    token: str  # value of the header `STORED` in our responses
 
     def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
-        """So many bytes of an answer came; ``page``: that which asked, or of which it is the document."""
+        """Count so many bytes of a response; ``page``: the page that requested it, or whose document it is."""
 
 
 class Sizes:
-    """Listens to the answers in a context.
+    """Counts the responses in a browser context.
 
-    The length of one that came whole is what its headers said, which costs nothing to look at. The browser is asked
-    only where they said none, in two messages to its driver and back. What is broken off is not counted.
+    The length of a complete response comes from its headers, at no cost. Only without such a header the browser is
+    asked, with a round trip to its driver. Interrupted responses are not counted.
     """
 
     def __init__(self, counts: Counts) -> None:
@@ -65,7 +65,7 @@ class Sizes:
 
 
 def announced(response: Response) -> int | None:
-    """Return the bytes of an answer that came whole, headers and body; ``None`` if its headers do not tell."""
+    """Return the bytes of a complete response, headers and body; ``None`` if its headers do not say."""
     head = sum(len(name) + len(value) + 4 for name, value in response.headers.items()) + len("HTTP/1.1 200 OK\r\n\r\n")
     if response.from_service_worker:
         return 0
@@ -76,14 +76,14 @@ def announced(response: Response) -> int | None:
 
 
 def page_of(request: Request) -> Page | None:
-    """Return the page in which a request was made; ``None`` where that is not known, as of a worker."""
+    """Return the page that made a request; ``None`` if unknown, as for a worker."""
     with suppress(Exception):  # of a page that is just being opened
         return request.frame.page
     return None
 
 
 def is_document_of_page(request: Request) -> bool:
-    """Whether the document of a page, and not what leads there, is the answer to a request."""
+    """Whether the response is the document of a page, and not a redirect to it."""
     if not request.is_navigation_request() or request.redirected_to is not None:
         return False
     with suppress(Exception):  # of a page that is just being opened

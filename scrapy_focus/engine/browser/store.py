@@ -1,6 +1,6 @@
-"""Scripts and style sheets of a crawl, so that each is asked for once and not with every page that a browser loads.
+"""Caches scripts and style sheets of a crawl, so that a browser does not request each with every page.
 
-A browser's own cache is off where its requests are looked at. What is kept here stays in memory.
+A browser's own cache is off when its requests are intercepted. This cache is in memory only.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-#: Types of resources that are kept, as Playwright names them.
+#: Types of resources that are stored, by Playwright's names.
 KEPT = frozenset({"script", "stylesheet"})
 LARGEST = 4 << 20  # bytes of a script
 _MOST = 64 << 20  # bytes of memory
-_AWAITED = 10_000  # answers
-_OVERHEAD = 2_000  # bytes of memory for one that is empty
+_AWAITED = 10_000  # responses
+_OVERHEAD = 2_000  # bytes of memory for an empty one
 _LONGEST_GUESS = 86_400.0  # seconds
-_NOT_KEPT = frozenset({  # of a connection, of an encoding that is gone, or of one answer only
+_NOT_KEPT = frozenset({  # headers of a connection, of an encoding already undone, or of one response only
     STORED,
     "connection", "content-encoding", "content-length", "keep-alive", "proxy-connection", "set-cookie", "trailer",
     "transfer-encoding", "upgrade",
@@ -36,7 +36,7 @@ _NOT_KEPT = frozenset({  # of a connection, of an encoding that is gone, or of o
 
 
 class Key(NamedTuple):
-    """Whose it is. Browsers keep what they have by context, too, as each may be somebody else."""
+    """A URL in a context. Browsers, too, cache by context, as each may be a different user."""
 
     context: str  # its name with scrapy-playwright
     url: str
@@ -48,35 +48,35 @@ class Key(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """An answer that is kept."""
+    """A stored response."""
 
     headers: dict[str, str]
-    body: str  # in Base64, as Chromium takes it
+    body: str  # in Base64, as Chromium expects it
     size: int  # bytes of the body
 
 
 class _Entry(NamedTuple):
     stored: Stored
     response: Response  # without its body
-    guessed: float  # when it is too old whatever its headers say; inf: they say when
+    guessed: float  # when it is too old whatever its headers say; inf: its headers say when
     weight: int  # bytes of memory
 
 
 class Store:
-    """Answers to GETs of scripts and style sheets, for as long as their headers allow (RFC 9111).
+    """Responses to GET requests of scripts and style sheets, for as long as their headers allow (RFC 9111).
 
-    The arithmetic is that of Scrapy's HTTP cache (``RFC2616Policy``): ``max-age``, else ``Expires``, less the age that
-    the answer had. ``s-maxage`` is for caches that many share, and says nothing here. Not kept is what says
-    ``no-store`` or ``no-cache``, what varies with anything but ``Accept-Encoding``, and what is no 200. Where the
-    headers name no time, an answer is kept for a tenth of its age since ``Last-Modified``, a day at most, and not at
-    all without that date. Nothing is asked for again to see whether it has changed: it is forgotten, and asked for.
+    The arithmetic is that of Scrapy's HTTP cache (``RFC2616Policy``): ``max-age``, else ``Expires``, minus the age of
+    the response. ``s-maxage`` concerns shared caches, and is ignored. Not stored are responses with ``no-store`` or
+    ``no-cache``, those that vary with anything but ``Accept-Encoding``, and those with a status other than 200. If the
+    headers name no time, a response is stored for a tenth of its age since ``Last-Modified``, a day at most, and not
+    at all without that date. Nothing is revalidated: a stale response is forgotten, and requested in full.
 
     Parameters
     ----------
     most
-        Bytes of memory; those that were not used for longest go first.
+        Bytes of memory; the least recently used responses are removed first.
     largest
-        Bytes of one answer.
+        Bytes of one response.
     """
 
     def __init__(self, *, most: int = _MOST, largest: int = LARGEST) -> None:
@@ -84,14 +84,14 @@ class Store:
         self.largest = largest
         self.used = 0  # bytes: the sum of the weights of all entries
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
-        self._awaited: set[Key] = set()  # asked for, and to be kept when it is there
+        self._awaited: set[Key] = set()  # requested, and to be stored on arrival
         self._policy = RFC2616Policy(Settings())
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, key: Key) -> Stored | None:
-        """Return what is kept, if it is still fresh."""
+        """Return the stored response, if it is still fresh."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -102,16 +102,16 @@ class Store:
         return entry.stored
 
     def wait_for(self, key: Key) -> None:
-        """Something is asked for, whose answer may be kept."""
+        """Note a request whose response may be stored."""
         if len(self._awaited) >= _AWAITED:  # requests that failed
             self._awaited.clear()
         self._awaited.add(key)
 
     def awaits(self, key: Key, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether an answer that came should be read and given to `put`.
+        """Whether a response should be read and given to `put`.
 
-        ``headers`` have names in lower case. Only true for what the network was asked for, and once: an answer that a
-        handler of the user's made up is none.
+        ``headers`` have lower-case names. Only true for a response to a request on the network, and once: a response
+        made by a user's handler does not count.
         """
         if key not in self._awaited:
             return False
@@ -119,7 +119,7 @@ class Store:
         return status == 200 and self._entry(key, headers, b"") is not None
 
     def put(self, key: Key, headers: Mapping[str, str], body: bytes) -> bool:
-        """Keep the answer to a GET that was a 200, if that is allowed; the body is no longer compressed."""
+        """Store the response to a GET request, if that is allowed; the status was 200, and the body is decompressed."""
         entry = self._entry(key, headers, body)
         if entry is None or len(body) > self.largest or entry.weight > self.most:
             return False
@@ -131,7 +131,7 @@ class Store:
         return True
 
     def check(self) -> None:
-        """Fail unless what is kept weighs what it is said to weigh, and not too much."""
+        """Fail unless the total weight is the sum of the entries, and within the limit."""
         assert self.used == sum(entry.weight for entry in self._entries.values()) <= self.most  # noqa: S101
 
     def _entry(self, key: Key, headers: Mapping[str, str], body: bytes) -> _Entry | None:
@@ -141,7 +141,7 @@ class Store:
         now = time()
         response = Response(key.url, headers=[(name.encode(), value.encode()) for name, value in headers.items()])
         if rfc1123_to_epoch(response.headers.get(b"Date")) is None:
-            response.headers[b"Date"] = formatdate(now, usegmt=True).encode()  # without one it would never grow older
+            response.headers[b"Date"] = formatdate(now, usegmt=True).encode()  # without a date it would never age
         says_when = "max-age" in headers.get("cache-control", "").lower() or "expires" in headers
         kept = {name: value for name, value in headers.items() if name not in _NOT_KEPT}
         entry = _Entry(

@@ -1,4 +1,4 @@
-"""One page in a browser: what is asked of it, and what it noted."""
+"""One page in a browser: its limits, and what happened to it."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.rules import Refusal
 
 INIT = "playwright_page_init_callback"
-PLACES = 20  # where a page may lead, of those that are noted until somebody looks
-_ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of resources that no page is done without
+PLACES = 20  # navigation targets of a page noted before they are read
+_ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of resources that never finish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a page that is read is done, and how much is done to it."""
+    """When a page that is read counts as done, and how much is done to it."""
 
-    load: float = 10.0  # seconds until it is loaded, from when its first bytes came
-    idle: float = 2.0  # the same while nothing is in flight
-    requests: int = 500  # that it asks for besides, its frames' too
-    windows: int = 20  # that it opens; one with more is left
-    moves: int = 5  # times that scripts may lead elsewhere before anything is done to it
-    still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
+    load: float = 10.0  # seconds until it is loaded, from its first bytes
+    idle: float = 2.0  # likewise, while nothing is in flight
+    requests: int = 500  # further requests of the page and its frames
+    windows: int = 20  # that it opens; a page with more is abandoned
+    moves: int = 5  # times that scripts may navigate before any action
+    still: float = 0.09  # seconds without a change of the document, and with nothing in flight, until the page is quiet
     quiet: float = 10.0  # seconds to wait for that, at most
-    restless: float = 1.0  # the same once it did not become quiet
-    seconds: float = 20.0  # for all, and from when links came last by scrolling and clicking ...
+    restless: float = 1.0  # likewise, once it did not become quiet
+    seconds: float = 20.0  # seconds for all, and since scrolling and clicking last brought links ...
     longest: float = 60.0  # ... but no longer than this, unless `seconds` is
     painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
-    page_bytes: int = 64 << 20  # that come for it, unpacked, after which it is closed
-    rounds: int = 100  # of scrolling and clicking that bring links; 0: nothing is done to the page
+    page_bytes: int = 64 << 20  # received for it, unpacked; then it is closed
+    rounds: int = 100  # of scrolling and clicking that bring links; 0: no actions
     clicks: int = 5  # in each round
     downloads: int = 3  # buttons that are clicked for a file
-    silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
-    ending: float = 5.0  # seconds for a page to answer at the end; one that does not hangs
+    silence: float = 1.0  # seconds that a button for a file has to take effect while its page is quiet
+    ending: float = 5.0  # seconds for a page to answer at the end; otherwise it hangs
     file_bytes: int = 16 << 20  # of a file that scripts make
 
 
 class MadeFile(NamedTuple):
-    """A file that scripts made when a button was clicked: it has no URL that could be asked for."""
+    """A file that scripts made when a button was clicked: it has no URL to request."""
 
     name: str  # as the browser would save it
-    mime: str  # guessed from the name, in which browsers put what scripts say; "": not known
+    mime: str  # guessed from the name, which browsers derive from the script's type; "": unknown
     body: bytes
 
 
 class Watcher(Protocol):
-    """Who watches over it."""
+    """Watches over a visit."""
 
-    stage: asyncio.Lock  # of the page that is seen
+    stage: asyncio.Lock  # of the visible page
 
     async def watch(self, visit: Visit, page: Page) -> None:
-        """Let nothing of a page out unasked."""
+        """Control all requests of a page."""
 
     async def close_up(self, page: Page) -> None:
-        """A page is about to load."""
+        """Prepare a page that is about to load."""
 
     async def sent(self, page: Page | None) -> None:
-        """A request of a page went out that could not be asked for."""
+        """Count a request of a page that was sent without asking."""
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page, and what it is about to go to, where a browser can."""
+        """Stop the running script of a page and its navigation, if the browser can."""
 
     def note(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
 
 
 class Visit:
-    """A request of Scrapy that a browser answers; as the callback that scrapy-playwright makes with its page.
+    """A request of Scrapy that a browser answers; also the callback that scrapy-playwright calls with its page.
 
-    A callback of the user's is called after it. With `limits` the page is read: see
+    A callback of the user is called after it. With `limits` the page is read: see
     :mod:`scrapy_focus.engine.browser.reading`.
     """
 
@@ -91,40 +91,40 @@ class Visit:
         self.request = request
         self.limits = limits
         self.own = request.meta.get(INIT)
-        self.own_methods: Any = None  # of the page, as the user gave them
-        self.own_goto: Any = None  # how it is gone to, likewise
+        self.own_methods: Any = None  # of the page, as the user set them
+        self.own_goto: Any = None  # how the page is opened, likewise
         self.frames: set[Hashable] = set()
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
         self.has_crashed = False  # its process is gone, which pages of a site may share
-        self.is_over = False  # whether it was given back: nobody asks for it any more
+        self.is_over = False  # whether it was returned to the middleware
         self.is_weighed = False  # whether the bytes of the page itself are counted
-        self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
-        self.moves = 0  # how often scripts led elsewhere
-        self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
-        self.unpacked = 0  # bytes that came for it, where they are known
+        self.documents: set[str] = set()  # URLs of further documents that its main frame requested
+        self.moves = 0  # how often scripts navigated
+        self.refused: Refusal = ""  # why the page, or its redirect target, was refused
+        self.unpacked = 0  # bytes received for it, as far as known
         self.is_too_large = False
-        self.is_short = False  # whether the budget ended before it had all that it asked for
-        self.requests = 0  # that its frames asked for besides, and that went out
-        self.received = 0  # bytes of their answers, and of its own
+        self.is_short = False  # whether the budget ended before all its requests were sent
+        self.requests = 0  # further requests of its frames that were sent
+        self.received = 0  # bytes of their responses, and of its own
         self.traffic = Traffic()
-        self.windows = 0  # that it opened
+        self.windows = 0  # opened by it
         self.is_direct = False  # whether no plain copy of the page was read
-        self.document: Response | None = None  # of the page, as it came, until somebody has looked at it
-        self.is_file = False  # whether it is no page at all, and the browser takes it
-        self.announced = -1  # bytes of its document, by the headers; -1: they do not tell
-        # of a page that is read
-        self.is_acted_on = False  # from now on it stays where it is, and asks for nothing but by GET
-        self.left_for: list[str] = []  # URLs for which scripts would have left it since, until somebody looks
-        self.unsafe = 0  # requests other than GETs that were refused since
-        self.actions: dict[str, int] = {}  # what was done: links that each kind brought, 0 where it brought none
-        self.links: int = 0  # to other pages at the end, those that are gone included
+        self.document: Response | None = None  # of the page, as received, until it was examined
+        self.is_file = False  # whether it is a file that the browser downloads, not a page
+        self.announced = -1  # bytes of its document, by the headers; -1: unknown
+        # For a page that is read
+        self.is_acted_on = False  # from now on it must not navigate, and sends only GET requests
+        self.left_for: list[str] = []  # URLs to which scripts tried to navigate since, until they are read
+        self.unsafe = 0  # requests other than GET that were refused since
+        self.actions: dict[str, int] = {}  # links that each kind of action brought, possibly 0
+        self.links: int = 0  # to other pages at the end, including links that disappeared
         self.files: list[MadeFile] = []
         self.is_cut = False  # whether there was more to wait for, or to do
-        self.is_growing = False  # whether links came when it was scrolled and clicked last
-        self.work: set[asyncio.Task[None]] = set()  # that is to be done before it is read
+        self.is_growing = False  # whether the last scrolling and clicking brought links
+        self.work: set[asyncio.Task[None]] = set()  # tasks to finish before it is read
 
     async def __call__(self, page: Page, request: Request) -> None:
-        if self.is_too_large:  # scrapy-playwright tries again where a page was closed
+        if self.is_too_large:  # scrapy-playwright tries again if a page was closed
             await _close(page)
             return
         await self.guard.watch(self, page)
@@ -134,7 +134,7 @@ class Visit:
             page.on("download", lambda download: self._file(page, download))
             page.on("response", self._head)
             page.on("crash", self._crash)
-            if not self.own:  # who has a callback may answer dialogs
+            if not self.own:  # a user's callback may answer dialogs
                 page.on("dialog", self._dialog)
         if self.own:
             await load_object(self.own)(page, request)
@@ -144,21 +144,21 @@ class Visit:
         self.has_crashed = True
 
     def came(self, page: Page, size: int) -> None:
-        """So many bytes came for the page, unpacked: one that brings too many is closed."""
+        """Count so many unpacked bytes of the page; close it if there are too many."""
         self.unpacked += size
         if self.limits is not None and self.unpacked > self.limits.page_bytes and not self.is_too_large:
             self.is_too_large = True
             self.start(_close(page))
 
     def refuse(self, page: Page, download: Download) -> None:
-        """Let no more of a file come, and count the request for it, if that went out unasked."""
+        """Stop the download of a file, and count its request if that was sent without asking."""
         self.guard.note("browser/downloads")
         self.start(_cancel(download))
         if download.url.startswith(("http:", "https:")) and download.url not in self.documents:
             self.start(self.guard.sent(page))
 
     def _file(self, page: Page, download: Download) -> None:
-        """A file comes before anything is done to the page: scripts lead to it, or it is the page itself."""
+        """Handle a file that arrives before any action: scripts navigated to it, or it is the page itself."""
         if self.is_acted_on:
             return
         is_itself = page.url in ("", "about:blank")
@@ -170,7 +170,7 @@ class Visit:
             self.left_for.append(download.url)
 
     def _head(self, response: Response) -> None:
-        """The headers of an answer came."""
+        """Handle the headers of a response."""
         if is_document_of_page(response.request):
             if self.document is None:
                 self.document = response
@@ -178,7 +178,7 @@ class Visit:
             self.announced = int(length) if re.fullmatch(r"[0-9]{1,15}", length) else -1
 
     def _window(self, page: Page, popup: Page) -> None:
-        """A window was opened: nobody reads it."""
+        """Close a window that was opened: it is not read."""
         self.windows += 1
         self.guard.note("browser/windows")
         self.start(_close(popup))
@@ -188,26 +188,26 @@ class Visit:
             self.start(_close(page))
 
     def _dialog(self, dialog: Dialog) -> None:
-        """A script waits for an answer: it gets the one that stops it least."""
+        """Answer a script's dialog in the way that stops it least."""
         self.guard.note("browser/dialogs")
         self.start(_answer(dialog))
 
     @property
     def context(self) -> str:
-        """The name that the browser context of the page has with scrapy-playwright."""
+        """The name of the page's browser context with scrapy-playwright."""
         return str(self.request.meta.get("playwright_context", ""))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something, which is to be done before the page is read."""
+        """Start a task that has to finish before the page is read."""
         task = asyncio.ensure_future(work)
         self.work.add(task)
         task.add_done_callback(self.work.discard)
 
 
 class Traffic:
-    """What a page has in flight.
+    """The requests of a page in flight.
 
-    An endless stream of events, a beacon or a film is not counted: no page is more complete with it.
+    Endless event streams, beacons and videos are not counted: no page becomes more complete with them.
     """
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class Traffic:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether a document is in flight, of the page or of a frame: until it is there the page may not answer."""
+        """Whether a document of the page or a frame is in flight: until it arrives, the page may not answer."""
         return any(request.is_navigation_request() for request in self._flying)
 
     async def calm(self) -> None:

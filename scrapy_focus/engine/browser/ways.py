@@ -1,8 +1,8 @@
-"""Ways to make a browser ask before it sends: the protocol of Chromium's developer tools, or routes of Playwright.
+"""Intercepts a browser's requests: by the protocol of Chromium's developer tools, or by Playwright's routes.
 
-Playwright's routes see neither the second request of a redirect nor favicons; those of a page see no popup, shared
-worker or service worker. Chromium itself sees them all, so where the browser is ours alone, it is asked. No other
-browser can be.
+Playwright's routes see neither the second request of a redirect nor favicons; a page's routes see no popups, shared
+workers or service workers. Chromium's own protocol sees them all, so it is used if the browser is ours alone. Other
+browsers do not offer it.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Asked(NamedTuple):
     """A request that a browser wants to send."""
 
     url: str
-    kind: str  # the type of resource, as Playwright names it
+    kind: str  # the type of resource, by Playwright's names
     method: str = "GET"
-    frame: Hashable = None  # the page, or what its way knows it by, if its main frame asks
-    is_first: bool = True  # whether it is no redirect
+    frame: Hashable = None  # the page, or the id of its main frame, if the main frame sends it
+    is_first: bool = True  # False for a redirect
 
     @property
     def leaves_its_page(self) -> bool:
-        """Whether scripts or a click lead to another page: were that blocked, an error would replace this one."""
+        """Whether it navigates the page: if it were blocked, an error page would replace the page."""
         return self.kind == "document" and self.is_first
 
 
@@ -61,25 +61,25 @@ class Gate(Protocol):
     token: str
 
     async def refusal(self, asked: Asked, stored: Stored | None = None) -> Refusal:
-        """Return why a request must not go out, or ``""``; with what is stored, why it must not be answered by that."""
+        """Return why a request must not be sent, or ``""``; with `stored`, why that must not be used."""
 
     def stored(self, asked: Asked) -> Stored | None:
-        """Return the answer to a request that is kept from another page, if any; else it may be kept when it comes."""
+        """Return the stored response to a request, if there is one; otherwise, it may be stored when it arrives."""
 
     async def sent(self, page: Page | None) -> None:
-        """A request of a page went out that could not be asked for."""
+        """Count a request of a page that was sent without asking."""
 
     async def withdrawn(self) -> None:
-        """A request that might go out never did."""
+        """Uncount a request that was allowed but never sent."""
 
     def received(self, n_bytes: int, page: Page | None = None) -> None:
-        """So many bytes came."""
+        """Count so many bytes."""
 
 
 class Network:
-    """Has a Chromium of our own ask for every request that it sends: redirects, popups, frames and workers too.
+    """Intercepts every request of a Chromium of our own, including redirects, popups, frames and workers.
 
-    Our session is nearest to the network. What a handler of the user's aborts or answers never gets here.
+    Our session is the nearest to the network. Requests that a user's handler aborts or answers never get here.
     """
 
     def __init__(self, session: CDPSession, gate: Gate) -> None:
@@ -96,35 +96,35 @@ class Network:
         return network
 
     async def frame_of(self, page: Page) -> Hashable:
-        """Return what Chromium calls the main frame of a page, for as long as there is the page."""
+        """Return Chromium's id of a page's main frame, which is valid while the page exists."""
         session = self._sessions[page] = await page.context.new_cdp_session(page)
-        page.once("close", lambda _: self._sessions.pop(page, None))  # what listens to it holds the page
+        page.once("close", lambda _: self._sessions.pop(page, None))  # its listeners keep the page in memory
         info = await session.send("Target.getTargetInfo")
         return str(info["targetInfo"]["targetId"])
 
     async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
-        """Say of each piece of an answer to a page how large it is, unpacked, as it comes."""
+        """Report the unpacked size of each piece of a response to a page as it arrives."""
         session = self._sessions[page]
         session.on("Network.dataReceived", lambda event: came(int(event["dataLength"])))
         await session.send("Network.enable")
 
     async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:
-        """Say of each frame of a page what Chromium calls it, when there is one."""
+        """Report Chromium's id of each frame of a page when the frame appears."""
         session = self._sessions[page]
         session.on("Page.frameAttached", lambda event: has(str(event["frameId"])))
         await session.send("Page.enable")
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page, and what it is about to go to: until that comes, it may not answer.
+        """Stop the running script of a page and its navigation, until whose end the page may not answer.
 
-        Through a session from before, as such a page answers to no new one.
+        Uses a session opened before, as such a page answers to no new one.
         """
         if (session := self._sessions.get(page)) is not None:
             await session.send("Runtime.terminateExecution")
             await session.send("Page.stopLoading")
 
     async def close_up(self, page: Page) -> None:
-        """A page is about to load."""
+        """Prepare a page that is about to load."""
 
     async def _decide(self, event: dict[str, Any]) -> None:
         request_id = event["requestId"]
@@ -154,7 +154,7 @@ class Network:
                 await self.gate.withdrawn()
 
     def _headers(self, stored: Stored) -> Iterable[tuple[str, str]]:
-        """Yield the headers of a stored answer; one with lines had several values, and several headers."""
+        """Yield the headers of a stored response; a value with several lines is several headers."""
         for name, values in stored.headers.items():
             for value in values.split("\n"):
                 yield name, value
@@ -162,10 +162,10 @@ class Network:
 
 
 class Routes:
-    """Asks in a route handler, for browsers other than Chromium and for those that others may use too.
+    """Intercepts in a route handler, for browsers other than Chromium and for shared ones.
 
-    A redirect is counted when it has gone out, and shared workers are not seen at all. What a handler of the user's
-    answers is counted as well.
+    A redirect is counted after it was sent, and shared workers are not seen. Requests that a user's handler answers
+    are counted as well.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -182,21 +182,21 @@ class Routes:
         return routes
 
     async def frame_of(self, page: Page) -> Hashable:
-        """Return what a page is known by."""
+        """Return the page itself as its id."""
         known_by: Hashable = page
         return known_by
 
     async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
-        """Say of each piece of an answer how large it is: not known how."""
+        """Do nothing: sizes are not available."""
 
     async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:
-        """Say of each frame of a page what it is called: not known how."""
+        """Do nothing: frames are not available."""
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page: not known how."""
+        """Do nothing: scripts cannot be stopped."""
 
     async def close_up(self, page: Page) -> None:
-        """A page is about to load: be asked before all handlers that it has."""
+        """Prepare a page that is about to load: our handler has to come before its others."""
         await page.unroute("**", self._decide)
         await page.route("**", self._decide)
 
@@ -220,9 +220,9 @@ class Routes:
 
 
 class Sockets:
-    """Asks before a page opens a web socket, which no other way sees, and counts the bytes that come through it.
+    """Asks before a page opens a web socket, which nothing else sees, and counts its bytes.
 
-    Those of workers are counted when they are open.
+    Web sockets of workers are counted once they are open.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -231,7 +231,7 @@ class Sockets:
         self._tasks = Tasks()
 
     async def watch(self, context: BrowserContext) -> None:
-        """Ask for the web sockets of all pages of a context."""
+        """Intercept the web sockets of all pages of a context."""
         await context.route_web_socket("**", self._decide)
         context.on("page", self._listen)
         for page in context.pages:
@@ -256,7 +256,7 @@ class Sockets:
 
 
 class Tasks:
-    """Keeps what is to be done from being collected before it is done."""
+    """Keeps references to tasks, so that they are not garbage-collected before they finish."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -269,14 +269,14 @@ class Tasks:
 
 
 def kind_of(event: dict[str, Any]) -> str:
-    """Return the type of resource of a paused request, as Playwright names it; an icon of a page is an image."""
+    """Return the type of resource of a paused request, by Playwright's names; a page's icon is an image."""
     kind = str(event.get("resourceType", "other")).lower()
     headers = {name.lower(): value for name, value in event["request"].get("headers", {}).items()}
     return "image" if kind == "other" and headers.get("accept", "").startswith("image/") else kind
 
 
 def _main_page(request: Request) -> Page | None:
-    """Return the page whose main frame asks."""
+    """Return the page whose main frame sends a request."""
     page = _page(request)
     return page if page is not None and request.frame == page.main_frame else None
 

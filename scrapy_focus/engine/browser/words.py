@@ -1,7 +1,7 @@
 """What the buttons of a page say that they do, in eleven languages.
 
-A label is read as a whole, and only what it says decides. One word of what must never be clicked is enough to leave a
-button alone, so each of these is best known in too many forms.
+A label is read as a whole, and only its words decide. One forbidden word is enough to ignore a button, so these are
+listed in too many forms rather than too few.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import re
 from typing import Final, Literal, TypeAlias
 from unicodedata import normalize
 
-#: What a button brings: more of the same, the next part, a file; ``""``: nothing of these, or harm.
+#: What a button brings: more of the same, the next part, a file; ``""``: none of these, or harm.
 Says: TypeAlias = Literal["", "more", "next", "download"]
 
-LONGEST: Final = 80  # characters of a label; what is longer is no button
+LONGEST: Final = 80  # characters of a label; a longer text is not a button
 
 # In all: English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Chinese, Japanese. Words are
-# whole ones; those of Chinese and Japanese, and stems with a hyphen, may continue. "_" is a blank.
+# complete; those in Chinese and Japanese, and stems with a hyphen, may continue. "_" is a blank.
 _NEVER: Final = (
     "delete deletes deleting remove removes erase clear buy buying purchase- order orders ordering pay paying "
     "payment- checkout cart basket subscri- unsubscri- donat- logout logoff signout log-out sign-out signoff",
@@ -104,11 +104,11 @@ _LOAD: Final = (  # weak: what is loaded may be a file
     "загрузить подгрузить",
     "加载 加載 载入 載入 読み込む 読み込み 読込",
 )
-_CJK = "\u2e80"  # from which no blanks stand between words
+_CJK = "\u2e80"  # from here on, words are not separated by blanks
 
 
 def is_harm(text: str) -> bool:
-    """Whether something speaks of what must never be clicked."""
+    """Whether a text contains a word of what must never be clicked."""
     return _RE_NEVER.search(_plain(text)) is not None
 
 
@@ -137,7 +137,7 @@ def _plain(text: str) -> str:
 
 
 def _any_of(lines: tuple[str, ...]) -> str:
-    """Return the expression that finds any of these words: whole ones, but where no blanks stand between words."""
+    """Return the regular expression for any of these words: complete ones, except in scripts without blanks."""
     words = [normalize("NFKC", word).casefold().replace("_", " ") for word in " ".join(lines).split()]
     parted = [re.escape(word.removesuffix("-")) + r"\w*" * word.endswith("-") for word in words if word[0] < _CJK]
     joined = [re.escape(word) for word in words if word[0] >= _CJK]
