@@ -1,4 +1,4 @@
-"""What a setting adds to a crawl: one folder for each feature, see :mod:`scrapy_focus.engine.feature`."""
+"""Features that settings add to a crawl: one folder for each, see :mod:`scrapy_focus.engine.feature`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def rows_of(settings: Values) -> tuple[Setting[Any], ...]:
     """Return the settings that features declare.
 
-    Those of a package in this folder are its ``SETTINGS``; those of what ``FOCUS_FEATURES`` names, its attribute
+    A package in this folder has them in ``SETTINGS``; a feature that ``FOCUS_FEATURES`` names, in its attribute
     ``own_settings``.
 
     Raises
     ------
     ConfigError
-        If ``FOCUS_FEATURES`` cannot be used, or declares a setting that exists already.
+        If ``FOCUS_FEATURES`` cannot be used, or declares an existing setting.
     """
     rows = list(_own_rows())
     for make in Config.features.of(settings):
@@ -41,16 +41,16 @@ def rows_of(settings: Values) -> tuple[Setting[Any], ...]:
 
 
 def existing(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the settings of features that exist here, as features can be deleted."""
+    """Return those settings of features that exist here, as a feature can be deleted with its folder."""
     names = {row.name for row in _own_rows()}
     return {name: value for name, value in values.items() if name in names}
 
 
 def add_features(host: Host) -> None:
-    """Add the features to a crawl that its settings ask for.
+    """Add the features to a crawl that its settings enable.
 
-    Each package in this folder has a function ``make(host)``, which returns a feature, or ``None`` where the crawl does
-    without, and its settings as ``SETTINGS`` if it has any. Those of ``FOCUS_FEATURES`` come last.
+    Each package in this folder has a function ``make(host)``, which returns a feature, or ``None`` if the crawl does
+    not use it, and ``SETTINGS`` if it has any. Features of ``FOCUS_FEATURES`` come last.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _own_rows() -> Iterator[Setting[Any]]:
 
 
 def _declared(make: Callable[[Any], Any]) -> list[Setting[Any]]:
-    """Return the settings of a feature of a project."""
+    """Return the settings of a project's feature."""
     rows = getattr(make, "own_settings", ())
     if isinstance(rows, list | tuple) and all(isinstance(row, Setting) for row in rows):
         return list(rows)
@@ -93,7 +93,7 @@ def _made(make: Callable[[Any], Any], host: Host) -> Feature | None:
         feature = make(host)
     except FocusError:
         raise
-    except Exception as error:  # whatever code of a project raises
+    except Exception as error:  # whatever a project's code raises
         raise ConfigError(f"FOCUS_FEATURES has {brief(make)}, which cannot be made: {reason_of(error)}") from error
     if feature is None or isinstance(feature, Feature):
         return feature

@@ -1,1 +1,1 @@
-"""Crawls that are stored, so that they survive their process: kept, resumed, looked into, repaired."""
+"""Stores crawls so that they survive their process; resumes, inspects and repairs them."""

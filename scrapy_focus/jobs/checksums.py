@@ -1,4 +1,4 @@
-"""Checksums of the notes of a checkpoint: SQLite has none, and a policy with one wrong byte may well be unpickled."""
+"""Checksums of the notes of a checkpoint: SQLite has none, and a policy with one wrong byte may still unpickle."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ SUMS = "sums"  # the note that holds them
 
 
 def summed(notes: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return notes with one more that holds their checksums."""
+    """Add a note with checksums to notes."""
     sums = {name: zlib.crc32(value) for name, value in notes.items() if name != SUMS}
     return {**notes, SUMS: json.dumps(sums).encode()}
 
 
 def damaged(notes: Mapping[str, bytes]) -> list[str]:
-    """Return the names of the notes that are not what they were.
+    """Return the names of the notes with a wrong checksum.
 
-    Notes without checksums, of an earlier version, are taken as they are.
+    Notes without checksums, from an earlier version, are accepted.
     """
     if SUMS not in notes:
         return []

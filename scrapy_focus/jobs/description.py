@@ -1,4 +1,4 @@
-"""What has to be equal for a stored crawl to go on."""
+"""Describes what has to be unchanged for a stored crawl to resume."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ _FIRST = ("spider", "policy", "goal")
 
 
 def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> dict[str, Any]:
-    """Return what has to be equal for a resume, as text.
+    """Return the values that must not change until a resume, as text.
 
-    That is who crawls (``name``, the spider), a goal, what is looked for, the import path of a policy, and its
-    parameters.
+    These are the spider (``name``), the goal, the mission, the import path of the policy, and its parameters.
     """
     cls = type(policy)
-    # a constructor that passes on what it does not know has the parameters of its bases, too
+    # a constructor that passes unknown arguments on has the parameters of its bases, too
     names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in inspect.signature(base).parameters)
     names = {name: None for name in names if hasattr(policy, name)}
     spider = {"spider": name} if name else {}
@@ -33,16 +32,16 @@ def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> di
 
 
 def text_of(value: object) -> str:
-    """Return the repr of a value as it is in every process: sets in order, no addresses."""
+    """Return the repr of a value, the same in every process: sets sorted, no addresses."""
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(map(text_of, value)))}}}"
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
 
 
 def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
-    """Say what two descriptions differ in, ``""`` if in nothing."""
+    """Describe the differences of two descriptions, ``""`` for none."""
     names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
     if "spider" in names and ("spider" not in now or "spider" not in then):
-        names.remove("spider")  # who opens it by hand, to look into it, has none
+        names.remove("spider")  # there is no spider if the job is opened by hand
     names = [name for name in names if name in _FIRST] or names  # the others follow from these
     return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

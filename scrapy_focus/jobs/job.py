@@ -1,12 +1,12 @@
-"""The folder in which a crawl lives on: the frontier as it was at the last checkpoint, and every event since.
+"""The folder of a crawl: the frontier at the last checkpoint, and every event since.
 
-A checkpoint is one transaction: links, what is in flight, what was learned and what was used belong to one instant.
-From then on every event of the crawl is appended to a journal before it has any effect outside the process. Whoever
-opens the folder after a kill has a state and all events since; the same events lead to the same state again
+A checkpoint is one transaction: links, picks in flight, learned state and used budget belong to one instant. From then
+on, every event of the crawl is appended to a journal before it has any effect outside the process. After a kill, the
+folder holds a state and all events since; the same events lead to the same state again
 (:mod:`scrapy_focus.jobs.recovery`).
 
-A checkpoint is written by another thread while the crawl continues, into the next journal by then. Only when it is
-committed are the older journals removed.
+Another thread writes a checkpoint while the crawl continues with the next journal. The older journals are removed only
+after the commit.
 """
 
 from __future__ import annotations
@@ -45,37 +45,37 @@ if TYPE_CHECKING:
     from scrapy_focus.jobs.journal import Record
 
 logger = printable_logger(__name__)
-logging.getLogger("filelock").setLevel(logging.INFO)  # else each lock is two lines in the log of a crawl
+logging.getLogger("filelock").setLevel(logging.INFO)  # else each lock logs two lines
 
 FRONTIER = "frontier.sqlite"
 LOCK = "lock"
-_OWNER = "pid"  # lockers of a file may empty it, so this is another one
-_LONGEST = 60.0  # seconds between two checkpoints, if anything came
-_SPARED = 5_000  # bytes of a checkpoint for which one outcome more is waited for: large ones are seldom made
-_SPARED_A_SECOND = 100_000  # the same for a second more
-_MOST_CHANGED = 50_000  # links in memory after which a checkpoint is due
+_OWNER = "pid"  # a separate file, as a lock may empty its own
+_LONGEST = 60.0  # seconds between two checkpoints, if there were events
+_SPARED = 5_000  # bytes of a checkpoint for which it waits one outcome longer: large ones are rare
+_SPARED_A_SECOND = 100_000  # likewise, for a second longer
+_MOST_CHANGED = 50_000  # changed links in memory that make a checkpoint due
 
 
 class Job:
-    """Opens a folder, or makes it; one process at a time. A :class:`~scrapy_focus.core.keeper.Keeper`.
+    """Opens or creates a folder, for one process at a time. A :class:`~scrapy_focus.core.keeper.Keeper`.
 
-    ``notes`` are those of the last checkpoint; what happened afterwards is in :meth:`records`.
+    ``notes`` are those of the last checkpoint; later events are in :meth:`records`.
 
     Parameters
     ----------
     folder
-        Where the files are: ``frontier.sqlite`` and, after a clean stop, ``frontier.sqlite-index``;
+        The folder of the files ``frontier.sqlite`` and, after a clean stop, ``frontier.sqlite-index``;
         ``journal.<number>``, ``lock``.
     every
-        Outcomes between two checkpoints, more where what is stored of the policy is large; there is one every minute,
-        too, or more rarely where that is above 6 MB. After a kill, what came since the last one has to be gone through
-        again: a second or two.
+        Outcomes between two checkpoints, more if the stored policy is large. Also, one is written every minute, or
+        less often if the policy is above 6 MB. After a kill, the events since the last one are applied again: that
+        takes a second or two.
     name
-        Who crawls: the name of the spider. Under another name the crawl does not resume.
+        The name of the spider. Under another name the crawl does not resume.
     stores
-        Import paths of what the policy holds of other libraries, besides its own :attr:`~scrapy_focus.Policy.stores`.
+        Import paths of other libraries' classes in the policy, besides its own :attr:`~scrapy_focus.Policy.stores`.
     project
-        Packages of which the policy may hold objects of any class, besides its own.
+        Packages whose classes the policy may contain, besides its own.
 
     Raises
     ------
@@ -98,10 +98,10 @@ class Job:
         self.classes = Classes(project, stores)
         self.every = every
         self.name = name
-        self._is_written_anew = False  # whether what was recovered is to be written down at once
-        self._last = time.monotonic()  # when the last checkpoint was
+        self._is_written_anew = False  # whether the recovered state has to be stored at once
+        self._last = time.monotonic()  # time of the last checkpoint
         self._since = 0  # outcomes since the last checkpoint
-        self._size = 0  # bytes of the last checkpoint, beside its links
+        self._size = 0  # bytes of the last checkpoint, without its links
         self._closed = False
         self._journal: Journal | None = None
         self._description: dict[str, Any] | None = None
@@ -131,7 +131,7 @@ class Job:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was stored in it yet."""
+        """Whether nothing was stored yet."""
         return "journal" not in self.notes
 
     @property
@@ -142,7 +142,7 @@ class Job:
         return self._frontier
 
     def open(self, crawl: Described) -> Frontier:
-        """Return where the links of a crawl wait: those of the last checkpoint, if there is one.
+        """Return the frontier of a crawl: that of the last checkpoint, if there is one.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class Job:
         return self._frontier
 
     def restore(self, state: CrawlState) -> bool:
-        """Bring the state of a new crawl to where the stored one was; ``False`` where nothing is stored.
+        """Bring the state of a new crawl to that of the stored one; ``False`` if nothing is stored.
 
         Raises
         ------
@@ -180,9 +180,9 @@ class Job:
         return True
 
     def records(self) -> Iterator[Record]:
-        """Yield what happened since the last checkpoint, in order; go through all of it before :meth:`tell`.
+        """Yield the events since the last checkpoint, in order; read all of them before :meth:`tell`.
 
-        What is cut off, because the machine went down with it, is left out, with a warning.
+        Events cut off by a crash of the machine are skipped, with a warning.
         """
         first = self._number
         journals = self.journals()
@@ -213,11 +213,11 @@ class Job:
         self._journal = Journal(path, keep=end)
 
     def journals(self) -> list[int]:
-        """Return the numbers of the journals that are there, in order."""
+        """Return the numbers of the existing journals, in order."""
         return journals_in(self.folder)
 
     def tell(self, event: Event) -> None:
-        """Write down an event of the crawl.
+        """Write an event of the crawl.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class Job:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """Whether a checkpoint is due."""
         frontier = self.stored
         if self._is_written_anew:
             return True
@@ -242,13 +242,11 @@ class Job:
         return full and not frontier.writing
 
     def postpone(self) -> None:
-        """Wait for as many outcomes again before the next checkpoint is due: one could not be made. The journal has
-        all.
-        """
+        """Count the outcomes until the next checkpoint from 0 again, as one failed. The journal has everything."""
         self._since, self._last = 0, time.monotonic()
 
     def checkpoint(self, state: Snapshot) -> None:
-        """Let everything be written as it is now, and begin another journal; does not wait.
+        """Start to store the present state, and a new journal; does not wait.
 
         Raises
         ------
@@ -276,12 +274,12 @@ class Job:
         Raises
         ------
         StorageError
-            If it could not be.
+            If that failed.
         """
         self.stored.flush()
 
     def close(self) -> None:
-        """Finish what is being written, and let others have the folder. Idempotent."""
+        """Finish all writes, and release the folder. Idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -296,7 +294,7 @@ class Job:
     def _compatible(
         self, then: dict[str, Any] | None, now: dict[str, Any], may_change: Collection[str]
     ) -> dict[str, Any] | None:
-        """Return what describes the stored crawl: what it began with, where that may change."""
+        """Return the description of the stored crawl: the original one, as far as it may differ."""
         if then is None:  # see focus-check --fix
             logger.warning("it is not known any more with which settings the crawl in %s began", self.folder)
             return now
@@ -313,12 +311,12 @@ class Job:
     def _remove_before(self, number: int) -> None:
         for older in self.journals():
             if older < number:
-                with suppress(OSError):  # one too many does no harm
+                with suppress(OSError):  # a leftover does no harm
                     (self.folder / f"journal.{older}").unlink()
 
 
 def lock(folder: Path) -> FileLock:
-    """Make a folder if it is not there, and take it for this process until the lock is released or the process ends.
+    """Create a folder if needed, and lock it for this process until the lock is released or the process ends.
 
     Raises
     ------
@@ -330,7 +328,7 @@ def lock(folder: Path) -> FileLock:
     taken = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        taken = FileLock(folder / LOCK, timeout=0.2)  # focus-status has it for a moment
+        taken = FileLock(folder / LOCK, timeout=0.2)  # focus-status holds it for a moment
         taken.acquire()
         (folder / _OWNER).write_text(str(os.getpid()))
     except Timeout:
@@ -347,7 +345,7 @@ def lock(folder: Path) -> FileLock:
 
 
 def owner(folder: Path) -> str:
-    """Return the number of the process that took a folder last."""
+    """Return the id of the process that locked a folder last."""
     try:
         return (folder / _OWNER).read_text().strip() or "(unknown)"
     except OSError:

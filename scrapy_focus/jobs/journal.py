@@ -1,7 +1,7 @@
-"""What happened to a crawl since its last checkpoint: an append-only file that a kill at any instant leaves readable.
+"""Events of a crawl since its last checkpoint: an append-only file that stays readable after a kill at any instant.
 
-A record goes to the operating system in one call before its event has any effect outside this process, so that what is
-lost with a process is at most the record that it was writing.
+A record is passed to the operating system in one call before its event has any effect outside this process. So a killed
+process loses at most the record that it was writing.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 Record = tuple[Any, ...]  # the kind of an event, and plain values, see jobs.records
 
 HEAD = struct.Struct("<II")  # bytes of the record, and its checksum
-_BEGINS = b"\x80\x05"  # the body of a record, see jobs.plain
-_LARGEST = 1 << 30  # bytes of a record, and of what is searched for whole ones
-_PATIENCE = 8  # times as many bytes as there are to search, and no more, are summed in vain
+_BEGINS = b"\x80\x05"  # start of a record's body, see jobs.plain
+_LARGEST = 1 << 30  # bytes of a record, and of the part searched for whole ones
+_PATIENCE = 8  # limit for checksums without success, as a multiple of the bytes to search
 
 
 class Journal:
-    """Appends events to a file; whatever fails once fails from then on, so that there are no gaps.
+    """Appends events to a file; after a failure, every call fails, so that there are no gaps.
 
     Parameters
     ----------
     path
-        The file; it is made if it is not there.
+        The file; it is created if missing.
     keep
-        Bytes of it that are whole (see :func:`read_journal`); what follows is cut off. 0 for a new one.
+        Its whole bytes (see :func:`read_journal`); the rest is cut off. 0 for a new file.
 
     Raises
     ------
@@ -54,12 +54,12 @@ class Journal:
             raise _unwritable(path, error) from error
 
     def append(self, event: Record) -> None:
-        """Write one event, a tuple of plain values. It survives this process when the call is back.
+        """Write one event, a tuple of plain values. When this call returns, it survives the process.
 
         Raises
         ------
         StorageError
-            If it cannot be written, or is no tuple of plain values. What was written before stays readable.
+            If it cannot be written, or is not a tuple of plain values. Earlier events stay readable.
         """
         if self.error is not None:
             raise self.error
@@ -73,11 +73,11 @@ class Journal:
         record = HEAD.pack(len(body), zlib.crc32(body)) + body
         try:
             written = os.write(self._file, record)
-            while written < len(record):  # a disk that fills up takes a part, and the next call says why
+            while written < len(record):  # a disk that fills up takes a part, and the next call raises the error
                 written += os.write(self._file, record[written:])
         except OSError as error:
             self.error = _unwritable(self.path, error)
-            with contextlib.suppress(OSError):  # a part is told from a record by its checksum
+            with contextlib.suppress(OSError):  # the checksum exposes a partial record
                 os.ftruncate(self._file, self._size)
             raise self.error from error
         self._size += len(record)
@@ -106,8 +106,9 @@ def journals_in(folder: Path) -> list[int]:
 
 
 def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each whole event of a journal, and the number of bytes up to its end; stop where a record is cut or
-    damaged.
+    """Yield each whole event of a journal, with the number of bytes up to its end.
+
+    Stops at a cut or damaged record.
 
     Raises
     ------
@@ -134,9 +135,9 @@ def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
 
 
 def whole_behind(path: Path, start: int) -> Iterator[bytes]:
-    """Yield the bodies of whole records in a journal from a byte on, also those with damage between them.
+    """Yield the bodies of whole records in a journal from a byte on, even with damage between them.
 
-    All of them, unless somebody made the file so that looking for them would take for ever.
+    Yields all of them, unless the file was made so that the search would take forever.
 
     Raises
     ------

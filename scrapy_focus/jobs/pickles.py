@@ -1,13 +1,12 @@
-"""Pickles that cannot run what is in them.
+"""Pickles that cannot run code.
 
-A pickle is a program: it names functions, and calls them. Yet a policy and a request that waits are objects of classes
-that nobody here knows, and must survive their process. So there are two kinds. A *plain* one holds numbers, texts,
-bytes and containers of them; it names nothing, and anybody may read it. Any other is written and read with
-:class:`Classes`, the list of what it may name, and what it may not name is refused when it is written already, and not
-when a crawl is to resume.
+A pickle is a program: it names functions, and calls them. Yet a policy and a queued request have objects of arbitrary
+classes, and must survive their process. So there are two kinds. A *plain* one holds numbers, texts, bytes and
+containers of them; it names nothing, and anybody may read it. Any other is written and read with :class:`Classes`, the
+list of allowed names. A forbidden name is refused when the pickle is written, and not only when a crawl resumes.
 
-NumPy's own way to pickle arrays is not on the list: it lets a pickle say where in memory an array has its objects.
-Arrays and random generators are written as texts, numbers and bytes instead, and made again of these.
+NumPy's own way to pickle arrays is not on the list: it lets a pickle set the memory addresses of an array's objects.
+Arrays and random generators are written as texts, numbers and bytes instead, and rebuilt from these.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PATHS = ("Path", "PosixPath", "PurePath", "PurePosixPath", "PureWindowsPath", "WindowsPath")
-#: Names outside of all packages that are harmless whatever they are called with.
+#: Names outside of all packages that are harmless with any arguments.
 _HARMLESS = {
     "array": ("array", "_array_reconstructor"),
     "builtins": (
@@ -50,9 +49,9 @@ _HARMLESS = {
     "types": ("SimpleNamespace",),
     "uuid": ("SafeUUID", "UUID"),
 }  # fmt: skip
-#: Classes of these may be named: what policies are made of, none of which opens a file or a connection.
+#: Classes of these may be named: policies consist of them, and none opens a file or a connection.
 _OURS = ("scrapy_focus.core.types", "scrapy_focus.learn", "scrapy_focus.policies", "scrapy_focus.topic")
-#: Where modules are now that stored jobs name otherwise.
+#: Current names of modules that stored jobs know by older names.
 _MOVED = {
     "scrapy_focus.learn.bayes": "scrapy_focus.policies.hostbandit.bayes",
     "scrapy_focus.learn.logistic": "scrapy_focus.policies.branching.logistic",
@@ -70,12 +69,12 @@ _MOVED = {
     },
 }  # fmt: skip
 _GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-_ENDS = {"pos": 624, "buffer_pos": 4}  # of places in the state of a generator, which NumPy does not check
+_ENDS = {"pos": 624, "buffer_pos": 4}  # largest positions in the state of a generator, which NumPy does not check
 _LONGEST = 10_000  # characters of the description of a data type
 
 
 class RefusedName(pickle.UnpicklingError):
-    """A pickle names a class or function that it may not name."""
+    """Raised for a pickle that names a forbidden class or function."""
 
     def __init__(self, module: str, name: str) -> None:
         self.path = f"{module}.{name}"
@@ -86,17 +85,17 @@ class RefusedName(pickle.UnpicklingError):
 
 
 class Classes:
-    """The classes and functions that pickles may name, and pickling with them.
+    """The classes and functions that pickles may name; writes and reads such pickles.
 
-    Always: plain values, the usual containers, dates and the like of the standard library, NumPy's arrays and random
-    generators, estimators of scikit-learn, and the classes of which the policies of this package are made.
+    Always allowed: plain values, the usual containers, dates and the like of the standard library, NumPy's arrays and
+    random generators, estimators of scikit-learn, and the classes that policies of this package consist of.
 
     Parameters
     ----------
     packages
-        Packages or modules of which every class may be named, and no function: those of the project that crawls.
+        Packages or modules of the crawling project: every class of them may be named, and no function.
     paths
-        Import paths of single classes and functions, or of whole packages, functions included.
+        Import paths of single classes and functions, or of whole packages, including functions.
     """
 
     def __init__(self, packages: Collection[str] = (), paths: Collection[str] = ()) -> None:
@@ -104,46 +103,48 @@ class Classes:
         self._paths = tuple(paths)
 
     def with_more(self, packages: Collection[str], paths: Collection[str]) -> Classes:
-        """Return these, and those of more packages and paths."""
+        """Return a list with more packages and paths."""
         return Classes({*self._packages, *packages}, {*self._paths, *paths})
 
     def dumps(self, value: object, given: object = None) -> bytes:
-        """Return the pickle of a value. Of ``given``, wherever it is in the value, there is but a note that it is
-        there: no copy is stored of what whoever reads the pickle has.
+        """Return the pickle of a value. It has a reference in place of ``given``, wherever that is in the value.
+
+        So an object that the reader has anyway is not copied.
 
         Raises
         ------
         RefusedName
-            If it would name what it may not name.
+            If it would name a forbidden class or function.
         Exception
-            Whatever a value that cannot be pickled raises.
+            Whatever a value raises that cannot be pickled.
         """
         parts = _Parts()
         _Pickler(parts, self, given).dump(value)
         return b"".join(parts)
 
     def loads(self, data: bytes, given: object = None) -> Any:
-        """Return the value of a pickle, with ``given`` where :meth:`dumps` found that; nothing else of it is imported
-        or called than what it may name.
+        """Return the value of a pickle, with ``given`` in place of the references that :meth:`dumps` wrote.
+
+        Only allowed names are imported or called.
 
         Raises
         ------
         RefusedName
-            If it names what it may not name.
+            If it names a forbidden class or function.
         Exception
-            Whatever a pickle that makes no sense raises.
+            Whatever an invalid pickle raises.
         """
         return _Unpickler(data, self, given).load()
 
     def find(self, module: str, name: str) -> Any:
-        """Return a class or function that may be named.
+        """Return an allowed class or function.
 
         Raises
         ------
         RefusedName
-            If it may not.
+            If it is not allowed.
         ImportError, AttributeError
-            If it is not there.
+            If it does not exist.
         """
         module = _MOVED.get(module, module)
         if name in _HARMLESS.get(module, ()):
@@ -154,7 +155,7 @@ class Classes:
             return found
         if _is_within_any(f"{module}.{name}", self._paths):
             found = _resolve(module, name)
-            # A module may have imported it from elsewhere: what counts is where it is at home.
+            # A module may have imported it from elsewhere: its own module counts.
             home = getattr(found, "__module__", None) or module
             if not isinstance(found, ModuleType) and _is_within_any(f"{home}.{name}", self._paths):
                 return found
@@ -174,12 +175,12 @@ def _is_within_any(name: str, paths: Collection[str]) -> bool:
 
 
 def _is_number(found: Any) -> bool:
-    """Whether it is one of NumPy's types of numbers."""
+    """Whether this is one of NumPy's number types."""
     return isinstance(found, type) and issubclass(found, (np.number, np.bool_))
 
 
 def _is_ours_or_estimator(cls: type) -> bool:
-    """Of scikit-learn only what does nothing when it is made: estimators, and the losses that they hold."""
+    """Whether a class is not of scikit-learn, or is an estimator or a loss, which are harmless to construct."""
     if not _is_within(cls.__module__, "sklearn"):
         return True
     if cls.__module__ in ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast"):
@@ -188,7 +189,7 @@ def _is_ours_or_estimator(cls: type) -> bool:
 
 
 def _resolve(module: str, name: str) -> Any:
-    """Return what a module has under a name, which may be that of a class within a class."""
+    """Return an attribute of a module by its name, which may be that of a nested class."""
     found: Any = import_module(module)
     for i, part in enumerate(name.split(".")):
         if i and not isinstance(found, type):  # a module within a module leads anywhere
@@ -198,7 +199,7 @@ def _resolve(module: str, name: str) -> Any:
 
 
 class _Parts(list[bytes]):
-    """Takes a pickle in parts: a file in memory moves all again and again while it grows."""
+    """Collects a pickle in parts: a file in memory copies everything repeatedly while it grows."""
 
     def write(self, part: bytes) -> int:
         """Take a part."""
@@ -227,7 +228,7 @@ class _Pickler(pickle.Pickler):
         if isinstance(obj, Enum):  # some versions of Python would name getattr, which leads anywhere
             return type(obj), (obj.value,)
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
-            is_named = "<" not in obj.__qualname__  # others, such as lambdas, pickle refuses itself
+            is_named = "<" not in obj.__qualname__  # pickle itself refuses others, such as lambdas
             if is_named and obj is not _given:
                 self._classes.find(str(obj.__module__), obj.__qualname__)
         return NotImplemented
@@ -240,7 +241,7 @@ class _Unpickler(pickle.Unpickler):
         self._given = given
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what the pickle names, if it may."""
+        """Return the object that the pickle names, if allowed."""
         if (module, name) == (__name__, _given.__name__):
             return self._get_given
         return self._classes.find(module, name)
@@ -252,7 +253,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _given() -> object:
-    """Stands in pickles for what whoever reads them has."""
+    """The reference in pickles to the object that the reader has."""
     raise pickle.UnpicklingError("it is to be read by Classes.loads")
 
 
@@ -260,7 +261,7 @@ def _given() -> object:
 
 
 def _text_of(dtype: np.dtype[Any]) -> str:
-    """Return the description of a data type as files in NumPy's format have it."""
+    """Return the description of a data type in NumPy's file format."""
     return repr(np.lib.format.dtype_to_descr(dtype))
 
 
@@ -271,7 +272,7 @@ def _type_of(text: str) -> np.dtype[Any]:
 
 
 def _array(text: str, shape: tuple[int, ...], order: str, data: bytes) -> NDArray[Any]:
-    """Return an array of numbers, of which all bytes are given."""
+    """Return an array of numbers from all of its bytes."""
     dtype = _type_of(text)
     if math.prod(shape) * dtype.itemsize != len(data) or dtype.hasobject:
         raise pickle.UnpicklingError(f"an array of the shape {shape} has {len(data):,} bytes")
@@ -294,7 +295,7 @@ def _scalar(text: str, data: bytes) -> Any:
 
 
 def _dtype(text: str) -> np.dtype[Any]:
-    """Return the data type of a number; others would let a pickle change what they mean."""
+    """Return the data type of a number; other types would let a pickle change their meaning."""
     found = np.dtype(text) if type(text) is str and len(text) <= _LONGEST else np.dtype(object)
     if found.isbuiltin != 1 or found.hasobject:
         raise pickle.UnpicklingError(f"{text!r} is no data type of a number")
@@ -302,7 +303,7 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 
 def _bits(name: str, seed: Mapping[str, Any] | None, state: dict[str, Any]) -> np.random.BitGenerator:
-    """Return a source of random bits that continues where it was."""
+    """Return a bit generator in its stored state."""
     inner = state.get("state")
     places = {**state, **(inner if isinstance(inner, dict) else {})}
     well = all(0 <= int(places.get(place, 0)) <= end for place, end in _ENDS.items())

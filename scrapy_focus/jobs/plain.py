@@ -1,8 +1,8 @@
-"""Plain values as bytes that are safe to read, whoever made them: numbers, texts, bytes, and containers of them.
+"""Serializes plain values to bytes that are safe to read from anybody: numbers, texts, bytes, and containers of them.
 
-They are pickles, as nothing else in the standard library is as fast to write. A reader looks at each instruction of one
-first, and takes only those that plain values need. None of these names, imports or calls anything, or takes more memory
-than in proportion to its bytes.
+The bytes are pickles, as nothing else in the standard library is as fast to write. A reader first examines each
+instruction, and accepts only those that plain values need. None of these names, imports or calls anything, or takes
+more memory than in proportion to its bytes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ALLOWED = (
     "BINFLOAT SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 BYTEARRAY8 EMPTY_LIST APPEND",
     "APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET",
 )
-_LENGTHS = {  # bytes that say how many follow, by what they are called there
+_LENGTHS = {  # bytes of a length field, by its name in pickletools
     pickletools.TAKEN_FROM_ARGUMENT1: 1, pickletools.TAKEN_FROM_ARGUMENT4: 4, pickletools.TAKEN_FROM_ARGUMENT4U: 4,
     pickletools.TAKEN_FROM_ARGUMENT8U: 8,
 }  # fmt: skip
 _STOP = pickle.STOP[0]
 
-#: By instruction: how many bytes follow it, or minus how many of these say how many follow.
+#: By instruction: the number of bytes that follow it, or minus the size of a length field.
 _FOLLOWING: dict[int, int] = {}
 for _each in pickletools.opcodes:
     if _each.name in " ".join(_ALLOWED).split():
@@ -35,12 +35,12 @@ for _each in pickletools.opcodes:
 
 
 def dumps_plain(value: object) -> bytes:
-    """Return the bytes of a value. What is a kind of number, text or container becomes a plain one.
+    """Serialize a value. Subclasses of numbers, texts and containers become plain ones.
 
     Raises
     ------
     TypeError
-        If there is anything else in it.
+        If it contains anything else.
     """
     try:
         return _dumps(value)
@@ -49,7 +49,7 @@ def dumps_plain(value: object) -> bytes:
 
 
 def loads_plain(data: bytes) -> Any:
-    """Return a value that :func:`dumps_plain` made bytes of; linear in these.
+    """Return the value of bytes made by :func:`dumps_plain`; linear in their number.
 
     Raises
     ------
@@ -60,12 +60,12 @@ def loads_plain(data: bytes) -> Any:
         raise ValueError("what was stored is more than plain values, or cut off")
     try:
         return pickle.loads(data)  # noqa: S301 (it names and calls nothing, as was looked up)
-    except Exception as error:  # whatever instructions in a wrong order lead to
+    except Exception as error:  # whatever instructions in a wrong order raise
         raise ValueError(f"what was stored makes no sense: {error}") from error
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether a pickle consists of nothing but instructions that plain values need."""
+    """Whether a pickle has only instructions that plain values need."""
     at, end = 0, len(data)
     while at < end:
         instruction = data[at]
@@ -89,7 +89,7 @@ class _NotPlainError(Exception):
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
-        """Called for all that is no plain value."""
+        """Called for every object that is not a plain value."""
         raise _NotPlainError
 
 
@@ -100,7 +100,7 @@ def _dumps(value: object) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value made of plain ones: numbers of NumPy and texts of lxml, say, are of other types."""
+    """Convert a value to plain ones: for example, numbers of NumPy and strings of lxml."""
     if value is None or type(value) in (bool, int, float, str, bytes, bytearray):
         return value
     if isinstance(value, np.generic):

@@ -1,7 +1,7 @@
-"""Events as a journal has them: plain values, so that a file needs nothing of this package to be read.
+"""Converts events to plain values for the journal, so that a file can be read without code of this package.
 
-Each is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with what
-was read of its page and only the id of its pick.
+A record is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with the
+policy's reading of its page and only the id of its pick.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Method, Pick
     from scrapy_focus.jobs.journal import Record
 
-OUTCOME = "outcome"  # the kind of event after which a checkpoint comes nearer
+OUTCOME = "outcome"  # the kind of event that is counted for the next checkpoint
 
 
-_KIND_OF_PLAIN: dict[type[Event], str] = {  # events all fields of which are plain values
+_KIND_OF_PLAIN: dict[type[Event], str] = {  # events that have only plain values
     Closed: "close",
     Picked: "pick",
     Sent: "sent",
@@ -73,7 +73,7 @@ class OutcomeRecord(NamedTuple):
     scripted: bool
     requests: int
     received: int
-    from_api: bool  # always False: whether a page was read from the API behind it, in journals of earlier versions
+    from_api: bool  # always False; in journals of earlier versions: whether a page was read from the API behind it
     made: tuple[str, ...]
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
@@ -90,7 +90,7 @@ class OutcomeRecord(NamedTuple):
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
-        """Return the outcome again.
+        """Rebuild the outcome.
 
         Raises
         ------
@@ -117,7 +117,7 @@ def plain_link(link: Link) -> tuple[Any, ...]:
 
 
 def link_of(values: tuple[Any, ...]) -> Link:
-    """Return a link again."""
+    """Rebuild a link."""
     url, key, host, depth, anchor, tag_path, context, state, *more = values
     return Link(url, key, host, depth, anchor, tag_path, context, State(state), *more)
 
@@ -140,12 +140,12 @@ def record_of(event: Event) -> Record:
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
-    """Return the event of a record again; ``flying`` are the picks in flight, by id.
+    """Rebuild the event of a record; ``flying`` are the picks in flight, by id.
 
     Raises
     ------
     StorageError
-        If it is none, or does not follow from those before it.
+        If the record is invalid, or does not follow from those before it.
     """
     kind, *values = record
     match kind:

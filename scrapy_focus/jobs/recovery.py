@@ -1,8 +1,8 @@
-"""Resumes a stored crawl: its last checkpoint, and every event since, applied once more.
+"""Resumes a stored crawl: restores its last checkpoint, and applies every event since once more.
 
-What happened outside (which link was fetched, what came back, what it was worth) is taken from the journal. What the
-policy made of it (where links wait, what was learned) comes about again from the same events, so no policy has to know
-about any of this. Where one chooses otherwise the second time, because it looks at a clock, say, what happened counts.
+External facts (which link was fetched, its outcome, its reward) are read from the journal. The policy's reactions
+(where links are placed, what was learned) result again from the same events, so no policy has to support this. If a
+policy chooses differently the second time, for example because it reads a clock, the recorded facts count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recover(
     *,
     classes: Classes,
 ) -> bool:
-    """Bring a new crawl to where a stored one was; what was in flight then is in flight now.
+    """Bring a new crawl to the state of a stored one; picks in flight then are in flight again.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ def recover(
     stored
         The frontier as it was at the last checkpoint.
     notes, state
-        Of the checkpoint, see :mod:`~scrapy_focus.jobs.snapshots`.
+        Notes and state of the checkpoint, see :mod:`~scrapy_focus.jobs.snapshots`.
     records
-        What happened since, see :mod:`~scrapy_focus.jobs.records`.
+        The events since, see :mod:`~scrapy_focus.jobs.records`.
     classes
-        What the policy may hold, see :func:`~scrapy_focus.jobs.snapshots.classes_of`.
+        The classes that the policy may contain, see :func:`~scrapy_focus.jobs.snapshots.classes_of`.
 
     Returns
     -------
     bool
-        Whether a checkpoint should follow at once: the policy is a new one, or the decision log another file.
+        Whether a checkpoint should follow at once: the policy is new, or the decision log is another file.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def recover(
     """
     log, mark = crawl.decisions.log, state["log"]
     is_cut = log is not None and mark is not None and log.cut(*mark)
-    crawl.decisions.log = log if is_cut else None  # into a log of its own nothing is to be written again
+    crawl.decisions.log = log if is_cut else None  # events must not be written again to the crawl's own log
     led = Led(crawl.frontier)
     crawl.choices.frontier = cast("Frontier", led)
     is_new = POLICY not in notes
@@ -102,11 +102,11 @@ def recover(
 def _begin_anew(
     crawl: CrawlState, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led
 ) -> None:
-    """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the
-    old one.
+    """Have a new policy place all links of a crawl as seeds, and choose the picks in flight.
 
-    Links come in the order in which they were found, some tens of thousands at a time, and are written down with the
-    same notes: a kill meanwhile begins this anew, with the same links and the same randomness.
+    It is used after ``focus-check`` dropped the old policy. Links are placed in the order in which they were found,
+    some tens of thousands at a time, and are stored with the same notes: after a kill meanwhile, this starts again,
+    with the same links and the same randomness.
     """
     policy = crawl.guard.policy
     crawl.apply(snapshot_of(state, policy))
@@ -129,25 +129,21 @@ def _begin_anew(
 
 
 class Led:
-    """A frontier that gives out the link to which it is led, whatever is asked for; in all else the frontier that it
-    wraps.
+    """A frontier that returns one given link, whichever is asked for; otherwise like the frontier that it wraps.
 
-    A crawl that is done again is led in this way along the choices that it made. It counts for one pick, until
-    :meth:`let_go`.
-
-    Parameters
+    A repeated crawl is led through its choices in this way. It applies to one pick, until :meth:`let_go`.
     ----------
     frontier
-        Of either order.
+        The wrapped frontier, of either order.
     """
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
         self._goal: tuple[int, int] | None = None  # key, id
-        self._led: tuple[int, int] | None = None  # the goal that was given out
+        self._led: tuple[int, int] | None = None  # the goal, once it was returned
 
     def lead(self, key: int, pick_id: int) -> None:
-        """Let the next link that is taken be this one, if it waits, under this id."""
+        """Return this link, if it is queued, under this id when the next one is taken."""
         self._goal = key, pick_id
 
     def let_go(self) -> None:
@@ -155,19 +151,19 @@ class Led:
         self._goal = self._led = None
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
-        """Take out the best link of an arm."""
+        """Take the best link of an arm."""
         return self._follow() or cast("Ranked", self.frontier).pop(arm, busy)
 
     def take(self, key: int, *, pick_id: int | None = None) -> Pick | None:
-        """Take out one link by its key."""
+        """Take one link by its key."""
         return self._follow() or self.frontier.take(key, pick_id=pick_id)
 
     def take_drawn(self, slot: int) -> Pick | None:
-        """Take out a link that was drawn."""
+        """Take a drawn link."""
         return self._follow() or cast("Drawn", self.frontier).take_drawn(slot)
 
     def release(self, pick: Pick) -> None:
-        """Let a pick wait again; where it is the one to which it is led, it is given out again."""
+        """Queue a pick again; if it is the given one, it is returned again."""
         self.frontier.release(pick)
         if self._led == (pick.key, pick.id):
             self._goal = self._led

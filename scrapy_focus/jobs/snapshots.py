@@ -1,11 +1,10 @@
-"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, what the goal learned, and everything else as
-JSON.
+"""Stores a snapshot of a crawl as the notes of a checkpoint: pickled policy and goal, and everything else as JSON.
 
-Who resumes a crawl needs all of them. Who only looks at it reads the JSON, which has the best arms and tables of the
-policy, too, and so runs nothing of what somebody may have put in the place of the policy.
+A resume needs all of them. A mere inspection reads the JSON, which includes the best arms and tables of the policy, and
+so runs nothing that somebody may have put in place of the policy.
 
-The topic of the mission is not stored with the policy, which is given it by whoever resumes the crawl: what a topic
-learned belongs to the goal, and a copy would learn no more.
+The topic of the mission is not stored with the policy, as the resuming crawl provides it: what a topic learned belongs
+to the goal, and a copy would not learn.
 """
 
 from __future__ import annotations
@@ -33,24 +32,25 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Topic
 
 POLICY, GOAL, STATE = "policy", "goal", "crawl"  # names of the notes
-_NEWER: Mapping[str, Any] = {"poor": {}}  # fields that a checkpoint of an earlier version lacks
-_APART = frozenset({"policy", "goal"})  # fields of a snapshot that have a note of their own
+_NEWER: Mapping[str, Any] = {"poor": {}}  # fields missing in checkpoints of earlier versions
+_APART = frozenset({"policy", "goal"})  # fields of a snapshot with a note of their own
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
 _BEST = 10  # arms
 _ROWS = 20  # of a table
-_LONGEST = 1000  # characters of the name of an arm
+_LONGEST = 1000  # characters of an arm's name
 
 
 def notes_of(
     snapshot: Snapshot, description: Mapping[str, Any] | None, classes: Classes, topic: Topic | None = None
 ) -> dict[str, bytes]:
-    """Return the notes of a snapshot, with what has to be equal for a resume; ``classes`` as in :func:`classes_of`,
-    ``topic`` of the mission.
+    """Return the notes of a snapshot, with the values that must not change until a resume.
+
+    ``classes`` is as in :func:`classes_of`, ``topic`` that of the mission.
 
     Raises
     ------
     PolicyError
-        If the policy or what the goal learned cannot be pickled, or a pickle of it could not be read again.
+        If policy or goal cannot be pickled, or the pickle could not be read again.
     """
     try:
         policy = classes_of(type(snapshot.policy), classes).dumps(snapshot.policy, topic)
@@ -83,7 +83,7 @@ def notes_of(
 
 
 def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
-    """Return what the notes of a checkpoint say besides the policy, with ``description`` and ``versions``.
+    """Return the content of a checkpoint's notes besides the policy, with ``description`` and ``versions``.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
 
 
 def snapshot_of(state: Mapping[str, Any], policy: Policy, goal: Any = None) -> Snapshot:
-    """Return the snapshot of a state, with a policy and what the goal learned."""
+    """Return the snapshot of a state, with a policy and the goal's learned state."""
     values = {field.name: state[field.name] for field in fields(Snapshot) if field.name not in _APART}
     values["found_at"] = [(requests, rewards) for requests, rewards in values["found_at"]]
     values["owners"] = {int(pick_id): owner for pick_id, owner in values["owners"].items()}
@@ -116,8 +116,9 @@ def policy_of(
     notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, classes: Classes,
     topic: Topic | None = None,
 ) -> Policy:  # fmt: skip
-    """Return the policy of a checkpoint, as it had learned by then; ``classes`` as in :func:`classes_of`, ``topic`` of
-    the mission.
+    """Return the policy of a checkpoint, with its learned state.
+
+    ``classes`` is as in :func:`classes_of`, ``topic`` that of the mission.
 
     Raises
     ------
@@ -141,7 +142,7 @@ def policy_of(
 
 
 def learned_by_goal(notes: Mapping[str, bytes], where: object, classes: Classes) -> Any:
-    """Return what the goal had learned at a checkpoint, ``None`` for nothing.
+    """Return the learned state of the goal at a checkpoint, ``None`` for nothing.
 
     Raises
     ------
@@ -160,20 +161,21 @@ def learned_by_goal(notes: Mapping[str, bytes], where: object, classes: Classes)
 
 
 def classes_of(policy: type[Policy], classes: Classes) -> Classes:
-    """Return what pickles of a policy may name: classes of the package of the policy and of its bases, and what
-    ``policy.stores`` names, besides ``classes``.
+    """Return the names allowed in pickles of a policy, besides ``classes``.
+
+    These are the classes of the packages of the policy and its bases, and the names in ``policy.stores``.
     """
     homes = {home_of(cls) for cls in policy.__mro__ if issubclass(cls, Policy)}
     return classes.with_more(homes - {"scrapy_focus"}, policy.stores)
 
 
 def home_of(cls: type) -> str:
-    """Return the name of the package that a class belongs to, at the top."""
+    """Return the top-level package of a class."""
     return cls.__module__.partition(".")[0]
 
 
 def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
-    """Return the arms that earned most, or why the policy does not say: looking at a crawl must not end it."""
+    """Return the arms that earned most, or why they are unknown: an inspection must not end the crawl."""
     if not isinstance(policy, ShowsArms):
         return []
     try:
@@ -185,7 +187,7 @@ def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
 
 
 def _tables(policy: Policy) -> list[PolicyTable] | str:
-    """Return the first rows of the tables that a policy shows of itself, or why there are none."""
+    """Return the first rows of the policy's tables, or why there are none."""
     if not isinstance(policy, ShowsTables):
         return []
     try:
@@ -195,14 +197,14 @@ def _tables(policy: Policy) -> list[PolicyTable] | str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python's."""
+    """Return a number of NumPy as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} is a {type(value).__qualname__}")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what a pickled policy is made of."""
+    """Return the versions of the libraries in a pickled policy."""
     found = {"python": platform.python_version()}
     for name in _LIBRARIES:
         try:

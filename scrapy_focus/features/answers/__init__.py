@@ -1,4 +1,4 @@
-"""Answers that had arrived when a crawl was killed are not asked for again."""
+"""Avoids repeating requests whose responses had arrived when a crawl was killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SETTINGS = (KILL_SAFE_FETCH,)
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature where there is a job, and ``FOCUS_KILL_SAFE_FETCH`` asks for it."""
+    """Return the feature if there is a job, and ``FOCUS_KILL_SAFE_FETCH`` is set."""
     if host.job is None:
         return None
     from scrapy_focus.features.answers.feature import ANSWERS, KeepAnswers
@@ -25,5 +25,5 @@ def make(host: Host) -> Feature | None:
     if KILL_SAFE_FETCH.of(host.crawler.settings):
         return KeepAnswers(host, path)
     with suppress(OSError):
-        path.unlink()  # or a later run would take them for new
+        path.unlink()  # or a later run would use old responses
     return None

@@ -1,4 +1,4 @@
-"""Keeps each answer until its page is done, so that a run after a kill does not ask for it again."""
+"""Stores each response until its page is done, so that a run after a kill does not request it again."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = ["ANSWERS", "KeepAnswers"]
 
 
 class KeepAnswers(Feature):
-    """Writes down answers as they arrive, and forgets them when their pages are done.
+    """Stores responses when they arrive, and forgets them when their pages are done.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     path
         The file.
 
@@ -52,7 +52,7 @@ class KeepAnswers(Feature):
         host.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
 
     def recall(self, request: Request) -> Response | None:
-        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+        """Return the stored response to a request, if it had arrived when an earlier run was killed."""
         return self.host.guard("recall", None, self._recall, request)
 
     def settled(self, entry: Entry, outcome: Outcome, earned: float) -> None:
@@ -73,13 +73,13 @@ class KeepAnswers(Feature):
         return response
 
     def _on_downloaded(self, request: Request, response: Response) -> None:
-        """Keep an answer until its page is done, before the engine does anything else."""
+        """Store a response before the engine does anything else with it."""
         entry = self.host.inflight.find(request)
         if entry is not None and (answer := answer_of(request, response)) is not None:
             self.host.guard("keep", None, self.kept.keep, entry.pick.key, question_of(request), answer)
 
     def _states_when_killed(self, keys: Sequence[int]) -> list[State]:
-        """Return what is known about keys; a page that is to be fetched again has no answer from before."""
+        """Return the states of keys; a page to be revisited has no response from before."""
         crawl = self.host.crawl
         states = crawl.knows(keys)
         if not crawl.comes_back:

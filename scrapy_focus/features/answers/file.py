@@ -1,7 +1,7 @@
-"""Answers of a site whose pages are not done yet, in a file that a kill at any instant leaves readable.
+"""Stores responses of unfinished pages in a file that stays readable after a kill at any instant.
 
-An answer is written as it arrives, and is forgotten when its page is done. What is in the file when a crawl resumes had
-arrived before the kill, and need not be asked for again.
+A response is written when it arrives, and forgotten when its page is done. What is in the file when a crawl resumes had
+arrived before the kill, and does not have to be requested again.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 ANSWERS = "answers"
-_ROOM = 16 << 20  # bytes of answers that are not needed any more, beyond which the file is written anew
+_ROOM = 16 << 20  # bytes of responses not needed any more; with more, the file is rewritten
 
 
 class KeptAnswers:
-    """Opens the file, or makes it; what an earlier run left of pages that wait is there to be taken.
+    """Opens or creates the file; responses that an earlier run left for queued pages can be taken.
 
     Parameters
     ----------
     path
         The file.
     states
-        What the crawl knows about keys: only the answers of links that wait are of use.
+        Returns the states of keys: only responses for queued links are used.
 
     Raises
     ------
@@ -46,8 +46,8 @@ class KeptAnswers:
 
     def __init__(self, path: Path, states: Callable[[Sequence[int]], Sequence[State]]) -> None:
         self.path = path
-        self._sizes: dict[int, int] = {}  # key of each page that is not done -> bytes of its answers in the file
-        self._left: dict[tuple[int, Question], Answer] = {}  # by an earlier run
+        self._sizes: dict[int, int] = {}  # bytes in the file, by key of each unfinished page
+        self._left: dict[tuple[int, Question], Answer] = {}  # from an earlier run
         records = self._stored()
         keys = list({record[0] for record in records})
         waiting = {key for key, state in zip(keys, states(keys), strict=True) if state == State.WAITING}
@@ -55,17 +55,17 @@ class KeptAnswers:
         self._left = {(key, question): answer for key, question, answer in records if key in waiting}
 
     def keep(self, key: int, question: Question, answer: Answer) -> None:
-        """Write down the answer to a request for a page. It survives this process when the call is back."""
+        """Write the response to a request of a page. When this call returns, the response survives the process."""
         before = self._file.size
         self._file.append((key, question, answer))
         self._sizes[key] = self._sizes.get(key, 0) + self._file.size - before
 
     def take(self, key: int, question: Question) -> Answer | None:
-        """Return what an earlier run was answered, once; it stays in the file until the page is done."""
+        """Return the response that an earlier run received, once; it stays in the file until the page is done."""
         return self._left.pop((key, question), None)
 
     def forget(self, key: int) -> None:
-        """A page is done: its answers are not needed any more."""
+        """Forget the responses of a page that is done."""
         if self._sizes.pop(key, None) is None:
             return
         for question in [question for other, question in self._left if other == key]:
@@ -79,13 +79,13 @@ class KeptAnswers:
             self._file = self._write_anew(self._stored())
 
     def close(self) -> None:
-        """Idempotent. Nothing is left where every page is done."""
+        """Close the file. Idempotent. The file is removed if every page is done."""
         self._file.close()
         if not self._sizes:
             self.path.unlink(missing_ok=True)
 
     def _stored(self) -> list[Record]:
-        """Return the answers of pages that are not done, in order."""
+        """Return the responses of unfinished pages, in order."""
         records: dict[int, list[Record]] = {}
         try:
             for record, _ in read_journal(self.path) if self.path.exists() else ():
@@ -98,7 +98,7 @@ class KeptAnswers:
         return [record for each in records.values() for record in each]
 
     def _write_anew(self, records: list[Record]) -> Journal:
-        """Let the file have these records and no others, also if a kill comes in between."""
+        """Rewrite the file with these records only, safely even if a kill interrupts it."""
         other = self.path.with_name(f"{self.path.name}.new")
         self._sizes, self._file = {}, Journal(other)
         for record in records:

@@ -1,4 +1,4 @@
-"""Responses as plain values, so that they can be kept until their page is done, and made again."""
+"""Converts responses to plain values and back, so that they can be stored until their page is done."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-_LARGEST = 4 << 20  # bytes of a body that is kept
+_LARGEST = 4 << 20  # bytes of a body that is stored
 
 
 def question_of(request: Request) -> tuple[str, str, bytes]:
-    """Return by what the answer to a request is found again."""
+    """Return the key under which the response to a request is stored."""
     return request.method, request.url, request.body
 
 
 def answer_of(request: Request, response: Response) -> tuple[Any, ...] | None:
-    """Return a response as plain values; ``None`` for one of a browser, say, or that is too large to be kept."""
+    """Return a response as plain values; ``None`` for a browser's response, or one too large to store."""
     is_plain = request.url.startswith("http") and type(response).__module__.startswith("scrapy.http.")
     if not is_plain or len(response.body) > _LARGEST or any(str(key).startswith("playwright") for key in request.meta):
         return None
@@ -31,7 +31,7 @@ def answer_of(request: Request, response: Response) -> tuple[Any, ...] | None:
 
 
 def response_of(answer: tuple[Any, ...]) -> Response:
-    """Return the response again, as the downloader gave it."""
+    """Rebuild the response, as it came from the downloader."""
     url, status, values, body, flags, address, protocol = answer
     headers = Headers(values)
     cls = responsetypes.from_args(headers=headers, url=url, body=body)

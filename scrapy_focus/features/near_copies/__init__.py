@@ -1,4 +1,4 @@
-"""Links that differ from a known page only in parameters that do not matter are not followed."""
+"""Skips links that differ from a known page only in parameters that do not matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SETTINGS = (IGNORE_PARAMETERS,)
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature where ``FOCUS_IGNORE_PARAMETERS`` asks for it."""
+    """Return the feature if ``FOCUS_IGNORE_PARAMETERS`` is set."""
     if not IGNORE_PARAMETERS.of(host.crawler.settings):
         return None
     from scrapy_focus.features.near_copies.feature import PARAMETERS, NearCopyFilter

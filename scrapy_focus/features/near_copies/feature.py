@@ -1,4 +1,4 @@
-"""Which links are not followed because they differ from a known page only in parameters that do not matter."""
+"""Skips links that differ from a known page only in parameters that do not matter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ logger = printable_logger(__name__)
 
 PARAMETERS = "parameters.json"  # in the folder of a job
 
-_HELD = 4096  # links that were not followed, and can be after all
+_HELD = 4096  # links that were refused, and may be followed later
 _REMEMBERED = 1 << 16  # keys
 _EVERY = 100  # outcomes between two writes
 _SPENT = ("ok", "mime_stop", "too_large", "redirect_seen")  # outcomes that a copy of the page would have, too
@@ -45,35 +45,35 @@ _LONGEST_NAME = 20  # characters
 
 
 class Held(NamedTuple):
-    """A request that was not sent, as it was taken for a copy."""
+    """A request that was refused as a copy."""
 
     request: Request
     stripped: Stripped
-    was_picked: bool  # so that the frontier takes it for fetched
+    was_picked: bool  # whether the frontier counts it as fetched
 
 
 class NearCopyFilter(Feature):
-    """Refuses links to copies, lets some through to see whether they still are, and gives back what it refused wrongly.
+    """Refuses links to copies, lets some through as a check, and follows wrongly refused ones later.
 
-    Start requests, ``dont_filter``, other methods than GET and requests with a body are never refused. Links that are
-    refused are no part of the crawl: another page may offer them again. The last 4,096 are held: once a parameter turns
-    out to matter, those of its host are followed after all, and if a page fails, one of its copies is.
+    Start requests, ``dont_filter``, other methods than GET and requests with a body are never refused. Refused links
+    are not part of the crawl: another page may offer them again. The last 4,096 are held: if a parameter turns out to
+    matter, those of its host are followed, and if a page fails, one of its copies is.
 
-    *Memory*: besides what :class:`~scrapy_focus.features.near_copies.learner.NearCopies` keeps, 4,096 requests that are
-    held, as many that are to be followed after all, and three tables of 65,536 keys: some 40 MB at most with ordinary
-    requests.
+    *Memory*: besides the state of :class:`~scrapy_focus.features.near_copies.learner.NearCopies`, it holds 4,096
+    refused requests, as many that are to be followed later, and three tables of 65,536 keys: some 40 MB at most with
+    ordinary requests.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     path
-        File in which beliefs survive the process, if they are to. Which pages were fetched, the frontier knows: pages
-        whose URL has ignored parameters have a further key, that of the URL without them.
+        File for beliefs that are to survive the process. The frontier knows which pages were fetched: a page whose URL
+        has ignored parameters has a second key, of the URL without them.
     """
 
     name: ClassVar[str] = "near"
-    order: ClassVar[int] = 200  # behind traps, as what those refuse is no copy
+    order: ClassVar[int] = 200  # after traps, as what those refuse is not a copy
 
     def __init__(self, host: Host, path: Path | None) -> None:
         self.host = host
@@ -81,16 +81,16 @@ class NearCopyFilter(Feature):
         self.path = path
         self.learner = NearCopies()
         self._held: OrderedDict[str, Held] = OrderedDict()  # by URL
-        self._owners: OrderedDict[int, int] = OrderedDict()  # key of what is left of a URL -> key of the link for it
-        self._failed: OrderedDict[int, None] = OrderedDict()  # keys of requests that brought no page
-        self._checks: OrderedDict[int, None] = OrderedDict()  # keys of links that are followed to see what comes
+        self._owners: OrderedDict[int, int] = OrderedDict()  # key of a stripped URL -> key of the link for it
+        self._failed: OrderedDict[int, None] = OrderedDict()  # keys of requests without a page
+        self._checks: OrderedDict[int, None] = OrderedDict()  # keys of links that are followed as a check
         self._given_back: deque[Held] = deque(maxlen=_HELD)
         self._until_write = 0
-        self._is_new = False  # since it was written
+        self._is_new = False  # since the last write
         self._read()
 
     def ignored(self) -> list[Ignored]:
-        """Return which parameters do not matter, and for how many links."""
+        """Return the parameters that do not matter, with their numbers of links."""
         return self.learner.ignored()
 
     def shown(self) -> Shown:
@@ -107,7 +107,7 @@ class NearCopyFilter(Feature):
         return self._refuses(request)
 
     def _refuses(self, request: Request) -> bool:
-        """Whether a new link goes no further."""
+        """Whether a new link is dropped."""
         if "?" not in request.url and ";" not in request.url:
             return False
         if not _is_plain(request):
@@ -128,7 +128,7 @@ class NearCopyFilter(Feature):
     def hand_out(self, entry: Entry, request: Request) -> bool:
         """Skip a queued link whose page was fetched meanwhile, or is in flight."""
         if State.FETCHED in self.host.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
-            return False  # else a revisit would count as a copy, and a rendering
+            return False  # else revisits and renderings would count as copies
         if not self._skips(request, entry.pick):
             return False
         entry.verdict = "near_copy"
@@ -150,7 +150,7 @@ class NearCopyFilter(Feature):
         return False
 
     def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
-        """Learn from a page, and note for the frontier which copies of it need not be fetched."""
+        """Learn from a page, and tell the frontier which copies need no request."""
         pick, label = entry.pick, entry.label()
         if entry.visited or label == "near_copy" or pick.method == "HEAD":
             return None
@@ -166,18 +166,19 @@ class NearCopyFilter(Feature):
         return outcome
 
     def _with_copies(self, entry: Entry, outcome: Outcome) -> Outcome:
-        """Return an outcome with the keys of the URLs of its page that have no parameters which are ignored."""
+        """Return an outcome with the keys of its page's URLs without the ignored parameters."""
         urls = {entry.pick.url}
         if entry.response is not None:
             urls.add(entry.response.url)
         stripped = [self.learner.stripped(url) for url in urls]
         copies = [each.key for each in stripped if each is not None]
-        n = len(entry.also)  # a page that leads to a known one has the key of that behind its own
+        n = len(entry.also)  # a page that leads to a known one has its key behind its own
         return outcome._replace(also=(*outcome.also[:n], *copies, *outcome.also[n:]))
 
     def _returned(self) -> Iterator[Request]:
-        """Yield the links that were refused and are to be followed after all, each once, without those that came to the
-        crawl in another way or are refused again.
+        """Yield each refused link that is to be followed, once.
+
+        Skips links that the crawl found in another way, or that are refused again.
         """
         while self._given_back:
             held = self._given_back.popleft()
@@ -191,11 +192,11 @@ class NearCopyFilter(Feature):
         return True
 
     def close(self) -> None:
-        """Write what is believed."""
+        """Store the beliefs."""
         self._write()
 
     def _is_known(self, stripped: Stripped, request: Request, key: int) -> bool:
-        """Whether the page waits under another URL, or was fetched."""
+        """Whether the page is queued under another URL, or was fetched."""
         owner = self._owners.get(stripped.key)
         if owner is not None and owner != key:
             [state] = self._states(owner)
@@ -237,7 +238,7 @@ class NearCopyFilter(Feature):
                 self._give_back([each for each in self._held.values() if each.stripped.host == change.host])
 
     def _fail(self, pick: Pick) -> None:
-        """A page did not come: another copy of it may, which is tried once."""
+        """Handle a page that failed: another copy of it may succeed, and is tried once."""
         _put(self._failed, pick.key, None)
         stripped = self.learner.stripped(pick.url)
         if stripped is not None and self._owners.get(stripped.key) == pick.key:
@@ -290,7 +291,7 @@ class NearCopyFilter(Feature):
         self._is_new, self._until_write = False, _EVERY
         try:
             write_atomically(self.path, json.dumps(self.learner.state()).encode())
-        except OSError as error:  # of a disk that is full, say, for which the crawl itself stops
+        except OSError as error:  # for example, of a full disk, for which the crawl stops anyway
             self.host.count("error/near")
             logger.warning(
                 "%s cannot be written, and the next run learns its parameters anew: %s", self.path, reason_of(error)
@@ -298,7 +299,7 @@ class NearCopyFilter(Feature):
 
 
 def _print_of(response: Response) -> int:
-    """Return what a page says, 0 for nothing."""
+    """Return a digest of a page's content, 0 for none."""
     if not isinstance(response, HtmlResponse):
         return file_print(response.body)
     if len(response.body) > _LARGE or not can_be_read(response):

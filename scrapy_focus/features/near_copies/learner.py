@@ -1,14 +1,14 @@
-"""Which parameters of URLs do not change the page, learned for each host from pages that came out the same.
+"""Learns for each host which parameters of URLs do not change the page, from pages that are the same.
 
 Session ids, tracking parameters and sort orders give one page many URLs. Two pages whose URLs differ in one parameter
-are a pair. Where several pairs in a row came out the same, links that differ from a known page in that parameter only
-need not be followed. Bar-Yossef, Keidar and Schonfeld ("Do not crawl in the DUST", 2007) infer such rules from the URLs
-in a log, and verify them with a few fetches; here the pages of the crawl are the evidence, so none is fetched for it.
+are a pair. If several pairs in a row are the same, links that differ from a known page in that parameter only can be
+skipped. Bar-Yossef, Keidar and Schonfeld ("Do not crawl in the DUST", 2007) infer such rules from the URLs in a log,
+and verify them with a few fetches; here the pages of the crawl are the evidence, so none is fetched for it.
 
-What would teach a wrong rule does not count: pages with little to read; a page that several pairs share, as error
-pages do; the same base, which is what is left of a URL without the parameter, more than once. One pair that came out
-different ends a belief, and the next one needs twice as many pairs; after eight such pairs a parameter matters for
-good. Where pages change with each fetch (a counter, adverts in the text), pairs differ and nothing is believed.
+Evidence that would teach a wrong rule does not count: pages with little to read; a page that several pairs share, as
+error pages do; the same base (the URL without the parameter) more than once. One pair that differs ends a belief, and
+the next one needs twice as many pairs; after eight such pairs a parameter matters for good. If pages change with each
+fetch (a counter, adverts in the text), pairs differ and nothing is believed.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from scrapy_focus.web.queries import Query, query_of
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_PAIRS = 5  # that came out the same, until a parameter is believed not to matter
-_PATIENCE = 8  # pairs that came out different, after which it matters for good
-_VALUES = 8  # which have to be seen, until all others are believed to be as good
-_WORDS = 20  # different ones, below which a page says too little
-_BYTES = 512  # below which a file does
+_PAIRS = 5  # equal pairs until a parameter is believed not to matter
+_PATIENCE = 8  # different pairs after which it matters for good
+_VALUES = 8  # values seen until all others are believed to be equal
+_WORDS = 20  # different ones; a page with fewer says too little
+_BYTES = 512  # likewise for a file
 _HOSTS = 500
 _NAMES = 64  # of a host
 _SAMPLES = 1 << 14
 _LONG = 16  # characters of a word
-_BESIDE = 16  # elements beside what a page is about, at most: texts within several of them are read as often
-_STORED = 200  # hosts, whose beliefs are stored
-_CHECKED = (5, 10, 20)  # links that are followed to see whether a belief holds ...
+_BESIDE = 16  # elements beside the main content, at most: texts within several of them are read as often
+_STORED = 200  # hosts whose beliefs are stored
+_CHECKED = (5, 10, 20)  # links that are followed to check a belief ...
 _BETWEEN = 50  # ... and pages of a host, between two later ones
 _SILENT = 200  # pages with a parameter and no pair, after which ...
-_ONE_IN = 8  # ... this share of the bases is still looked at
-_NO_VALUE = 0  # of a parameter that a URL does not have
+_ONE_IN = 8  # ... this share of the bases is still examined
+_NO_VALUE = 0  # of a parameter that is not in a URL
 
-#: Parameters that say who follows a link, or from where: they are believed not to matter until a pair says otherwise.
+#: Parameters that identify the visitor or the referring site: believed not to matter until a pair shows otherwise.
 WELL_KNOWN = frozenset(
     """
     fbclid gclid dclid msclkid yclid twclid igshid mc_cid mc_eid _ga _gl _hsenc _hsmi
@@ -62,14 +62,14 @@ _TOKEN = re.compile(r"[0-9A-Za-z_=-]{16,}\Z")
 
 
 class Ignored(NamedTuple):
-    """A parameter that is believed not to matter, or was, as a report shows it."""
+    """A parameter that is or was believed not to matter, for reports."""
 
     host: str
     name: str
-    pairs: int  # that came out the same
-    links: int  # that were not followed for it
+    pairs: int  # equal ones
+    links: int  # skipped for it
     is_believed: bool  # now
-    is_learned: bool  # rather than known beforehand
+    is_learned: bool  # rather than known in advance
 
 
 class Stripped(NamedTuple):
@@ -77,12 +77,12 @@ class Stripped(NamedTuple):
 
     url: str
     host: str
-    names: tuple[str, ...]  # of these
-    key: int  # 63 bits that stand for it among the keys of a crawl, the same in each process
+    names: tuple[str, ...]  # of the removed parameters
+    key: int  # 63 bits for the keys of a crawl, the same in each process
 
 
 class Change(NamedTuple):
-    """What a pair taught."""
+    """The effect of a pair on a belief."""
 
     host: str
     name: str
@@ -91,17 +91,17 @@ class Change(NamedTuple):
 
 
 def page_print(root: _Element) -> int:
-    """Return a number that is the same for pages that say the same; 0 for a page that says little.
+    """Return a number that is equal for pages with the same content; 0 for a page that says little.
 
-    It looks at the words in whatever order, without those in ``<footer>`` and ``<aside>``, and at the texts and paths
-    of all links, without their parameters. Times of day, and long tokens of letters and digits, do not count. It is
-    valid in this process only. Time is linear in the page.
+    It covers the words in any order, except those in ``<footer>`` and ``<aside>``, and the texts and paths of all
+    links, without their parameters. Times of day, and long tokens of letters and digits, are ignored. It is valid in
+    this process only. Time is linear in the page.
     """
     beside = list(root.iter("aside", "footer"))
     if len(beside) > _BESIDE:
         return 0
     words = set(" ".join(_shown_texts(root, beside)).split())
-    # Most words are short and without a colon: the slow look at them is for the others.
+    # Most words are short and without a colon: only the others need the slow check.
     said = {word for word in words if (len(word) < _LONG and ":" not in word) or not _is_volatile(word)}
     if len(said) < _WORDS:
         return 0
@@ -110,7 +110,7 @@ def page_print(root: _Element) -> int:
 
 
 def _shown_texts(root: _Element, beside: list[_Element]) -> list[str]:
-    """Return the texts of a page, of elements beside its content only those of links."""
+    """Return the texts of a page; of elements beside its content only the texts of links."""
     texts: list[str] = _texts(root)
     unseen = [element.text or "" for element in root.iter("script", "style", "textarea")]
     if not beside and not unseen:
@@ -124,7 +124,7 @@ def _shown_texts(root: _Element, beside: list[_Element]) -> list[str]:
 
 
 def file_print(body: bytes) -> int:
-    """Return the same for files with the same bytes; 0 for a short one."""
+    """Return a number that is equal for files with the same bytes; 0 for a short one."""
     return 0 if len(body) < _BYTES else hash(body) or 1
 
 
@@ -136,17 +136,17 @@ def _is_volatile(word: str) -> bool:
 
 @dataclass(slots=True)
 class _Parameter:
-    """What is known about a parameter of a host.
+    """What was learned about a parameter of a host.
 
-    ``values`` are those that came out the same with others; once they are many, any value is believed to.
+    ``values`` are those whose pages were equal to others; once they are many, any value is believed to be.
     """
 
     is_believed: bool = False
-    pairs: int = 0  # since the last one that came out different
-    reversals: int = 0  # pairs that came out different
-    links: int = 0  # that were not followed
-    checks: int = 0  # links that were followed to see whether the belief holds
-    checked_at: int = 0  # pages of the host, when the last of these was
+    pairs: int = 0  # since the last pair that differed
+    reversals: int = 0  # pairs that differed
+    links: int = 0  # that were skipped
+    checks: int = 0  # links that were followed to check the belief
+    checked_at: int = 0  # pages of the host at the last check
     silent: int = 0  # pages with it since the last pair
     is_any: bool = False
     is_learned: bool = True
@@ -155,13 +155,13 @@ class _Parameter:
 
     @property
     def matters(self) -> bool:
-        """Whether nothing more is learned about it."""
+        """Whether it matters for good: nothing more is learned about it."""
         return self.reversals >= _PATIENCE
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known about a host."""
+    """What was learned about a host."""
 
     parameters: dict[str, _Parameter] = field(default_factory=dict)
     epoch: int = 0  # how many beliefs have ended
@@ -171,7 +171,7 @@ class _Host:
 class NearCopies:
     """Learns which parameters do not change the page, host by host.
 
-    It keeps what 500 hosts with 64 parameters each taught, and prints of the last 16,384 pages twice: some 20 MB at
+    It keeps the state of 500 hosts with 64 parameters each, and prints of the last 16,384 pages twice: some 20 MB at
     most. A host teaches nothing about another one.
 
     Examples
@@ -188,12 +188,12 @@ class NearCopies:
 
     def __init__(self) -> None:
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
-        self._pages: OrderedDict[int, int] = OrderedDict()  # print of each page, by its URL without what is ignored
+        self._pages: OrderedDict[int, int] = OrderedDict()  # print of each page, by its URL without ignored parameters
         self._samples: OrderedDict[int, tuple[int, int]] = OrderedDict()  # by parameter and base: print, value
-        self._bases: OrderedDict[int, None] = OrderedDict()  # URLs that links differ from in one parameter
+        self._bases: OrderedDict[int, None] = OrderedDict()  # URLs that differ from links in one parameter
 
     def offer(self, url: str) -> None:
-        """A link was found: the page without one of its parameters may make a pair with it."""
+        """Note a link: the page without one of its parameters may make a pair with it."""
         query = query_of(url)
         ignored = self._ignored(query)
         for name in query.names:
@@ -208,13 +208,13 @@ class NearCopies:
         return any(_may_teach(known.get(name), query.without(*ignored, name)) for name in query.names)
 
     def visit(self, url: str) -> None:
-        """A page of a host was fetched, whatever it says."""
+        """Count a fetched page of a host, whatever its content."""
         host = self._hosts.get(query_of(url).host)
         if host is not None:
             host.pages += 1
 
     def learn(self, url: str, print_: int) -> list[Change]:
-        """A page was fetched that says this; return which beliefs began or ended. 0 says nothing."""
+        """Learn from the print of a fetched page; return the beliefs that began or ended. 0 is ignored."""
         query = query_of(url)
         if not print_ or not query.host:
             return []
@@ -232,7 +232,7 @@ class NearCopies:
         return list(filter(None, changes))
 
     def stripped(self, url: str) -> Stripped | None:
-        """Return a URL without the parameters that do not matter; ``None`` where it has none of these."""
+        """Return a URL without the parameters that do not matter; ``None`` if it has none of these."""
         query = query_of(url)
         names = self._ignored(query) if query.pieces else ()
         if not names:
@@ -242,16 +242,16 @@ class NearCopies:
         return Stripped(bare, query.host, names, _stable(f"near {epoch} {bare}"))
 
     def was_fetched(self, stripped: Stripped) -> bool:
-        """Whether a page with something to read is remembered that differs from this in ignored parameters only."""
+        """Whether a page with content is remembered that differs in ignored parameters only."""
         if _hash(stripped.url) in self._pages:
             return True
         return any(_hash((name, stripped.url)) in self._samples for name in stripped.names)
 
     def drop(self, stripped: Stripped) -> bool:
-        """Note that a link is not followed; ``False``: this one is, to see whether the belief still holds.
+        """Note that a link is skipped; ``False``: follow this one, to check the belief.
 
-        The 5th, the 10th and the 20th link for a parameter are, and then one for each 50 pages of the host. A share of
-        the links would be too much: where each page makes new URLs, each check brings as many as a page has links.
+        The 5th, the 10th and the 20th link for a parameter are followed, and then one for each 50 pages of the host. A
+        share of the links would be too much: if each page makes new URLs, each check brings a page full of links.
         """
         host = self._host(stripped.host)
         known = [host.parameters[name] for name in stripped.names]
@@ -267,7 +267,7 @@ class NearCopies:
         return not is_due
 
     def ignored(self) -> list[Ignored]:
-        """Return all parameters for which links were not followed, or that were learned not to matter."""
+        """Return all parameters for which links were skipped, or that were learned not to matter."""
         return [
             Ignored(host, name, each.pairs, each.links, each.is_believed, each.is_learned)
             for host, of_host in self._hosts.items()
@@ -276,7 +276,7 @@ class NearCopies:
         ]
 
     def state(self) -> dict[str, Any]:
-        """Return what is believed, as plain values."""
+        """Return the beliefs as plain values."""
         hosts: dict[str, Any] = {}
         for host, of_host in list(self._hosts.items())[-_STORED:]:
             rows = [
@@ -289,7 +289,7 @@ class NearCopies:
         return {"version": 1, "hosts": hosts}
 
     def restore(self, state: Any) -> None:
-        """Believe what was believed.
+        """Restore stored beliefs.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class NearCopies:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
     def _compare(self, query: Query, name: str, ignored: tuple[str, ...], print_: int) -> Change | None:
-        """Compare a page with the last one that has another value of a parameter, and remember it as the last one."""
+        """Compare a page with the last one that has another value of a parameter, then remember the page."""
         base, value = query.without(*ignored, name), _stable(query.value(name))
         each = self._host(query.host).parameters.setdefault(name, _new(name))  # which pages without it are compared by
         each.silent += 1
@@ -327,7 +327,7 @@ class NearCopies:
         return self._note(host, name, sample[0] == print_, print_, (value, sample[1]))
 
     def _note(self, host: str, name: str, is_same: bool, print_: int, values: tuple[int, int]) -> Change | None:
-        """Note how a pair came out."""
+        """Note whether a pair was equal."""
         of_host = self._host(host)
         each = of_host.parameters[name]
         before = each.is_believed
@@ -351,7 +351,7 @@ class NearCopies:
         return None if each.is_believed == before else Change(host, name, each.is_believed, each.pairs)
 
     def _ignored(self, query: Query) -> tuple[str, ...]:
-        """Return the parameters of a URL that do not matter with the values that they have."""
+        """Return the parameters of a URL that do not matter with their values."""
         known = self._known(query.host)
         return tuple(name for name in query.names if self._is_ignored(known, query, name))
 
@@ -378,7 +378,7 @@ class NearCopies:
 
 
 def _restored(fields: list[Any], values: list[Any]) -> _Parameter:
-    """Return a parameter as it was stored; an error of some kind if it was not stored so."""
+    """Return a parameter as it was stored; raise any error if the stored values are invalid."""
     kinds = (bool, int, int, int, bool, bool)
     if [type(value) for value in fields] != [*kinds] or any(type(value) is not int for value in values):
         raise ValueError("a parameter with other fields")
@@ -400,9 +400,9 @@ def _may_learn(known: dict[str, _Parameter], name: str) -> bool:
 
 
 def _may_teach(each: _Parameter | None, base: str) -> bool:
-    """Whether a page may be one of a pair, as far as a parameter can tell; ``base``: its URL without this one.
+    """Whether a page may be one of a pair, judging by the parameter alone; ``base``: its URL without this one.
 
-    One that has the same value in all URLs, say, never makes a pair, and reading each page for it would be in vain.
+    A parameter that has the same value in all URLs never makes a pair, and reading each page for it would be wasted.
     """
     if each is None or (each.silent < _SILENT and not each.matters):
         return True
@@ -410,7 +410,7 @@ def _may_teach(each: _Parameter | None, base: str) -> bool:
 
 
 def _put(store: OrderedDict[int, Any], key: int, value: Any) -> None:
-    """Remember something longer than what was remembered before."""
+    """Remember an entry, as the most recent one."""
     store[key] = value
     store.move_to_end(key)
     if len(store) > _SAMPLES:

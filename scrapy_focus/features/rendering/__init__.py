@@ -1,4 +1,4 @@
-"""Pages with scripts are looked at in a browser where that pays."""
+"""Renders pages with scripts in a browser where it is worth it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature where the policy renders (``render``), or ``FOCUS_RENDER`` says that all pages are."""
+    """Return the feature if the policy renders (``render``), or if ``FOCUS_RENDER`` asks for all pages."""
     if host.config.render != "always" and not issubclass(host.policy, Renders):
         return None
     from scrapy_focus.features.rendering.feature import Rendering

@@ -1,4 +1,4 @@
-"""Pages that may wait again to be rendered: which, how their requests are kept, and which items they gave already."""
+"""Queues pages again to be rendered, stores their requests, and remembers the items that they already gave."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 10  # templates that were rendered
 
 
 def begin_rendering(entry: Entry, request: Request) -> Given:
-    """A request is about to be handed out for a page that is to be rendered: return the items of its plain copy."""
+    """Prepare a request for rendering before it is handed out; return the items of the page's plain copy."""
     entry.is_direct = GIVEN not in request.meta
     entry.visited = not entry.is_direct
     request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
@@ -42,20 +42,20 @@ def begin_rendering(entry: Entry, request: Request) -> Given:
 
 
 def take_back(entry: Entry, request: Request, given: Given) -> None:
-    """A request waits again, as the object that it is, for a page that is to be rendered."""
+    """Restore a request for rendering that is queued again as an object."""
     if not entry.is_direct:
         request.meta[GIVEN] = given.pack()
 
 
 class Rendering(Feature):
-    """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``render``).
+    """Queues pages with scripts again for a browser, if the policy asks for it (``render``).
 
-    Where there is no browser it looks for pages that scripts seem to fill, and says at the end how to get one.
+    Without a browser it looks for pages that scripts seem to fill, and logs at the end how to install one.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     """
 
     name: ClassVar[str] = "render"
@@ -64,15 +64,15 @@ class Rendering(Feature):
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.learns = False  # whether pages are rendered where that pays
-        self.rendered: Counter[str] = Counter()  # pages that a browser showed then, by template
-        self.shells: Shells | None = None  # where there is no browser
-        self.browser: Found = NO_ADDON  # known when the crawl begins
+        self.learns = False  # whether pages are rendered where it is worth it
+        self.rendered: Counter[str] = Counter()  # pages rendered for that reason, by template
+        self.shells: Shells | None = None  # only without a browser
+        self.browser: Found = NO_ADDON  # set when the crawl begins
         self._given: dict[int, Given] = {}  # items of plain copies, by pick
         host.crawler.signals.connect(self._on_opened, signals.spider_opened)
 
     def given(self, entry: Entry) -> Given | None:
-        """Return the items of the plain copy of a page, where it is rendered or may be later."""
+        """Return the items of the plain copy of a page, if it is or may be rendered."""
         return self._given.get(entry.pick.id)
 
     def hand_out(self, entry: Entry, request: Request) -> bool:
@@ -108,14 +108,14 @@ class Rendering(Feature):
         return self._may_be_rendered(entry, outcome, given)
 
     def _may_be_rendered(self, entry: Entry, outcome: Outcome, given: Given) -> Outcome | None:
-        """Return the outcome of a page that a browser may show more of, with its request to be stored."""
+        """Return the outcome of a page that may show more in a browser, with the request to store."""
         if entry.first is None or not entry.has_scripts:
             return None
         entry.first.meta[GIVEN] = given.pack()
         return outcome._replace(scripted=True, payload=self.host.requests.pack(entry.pick.key, entry.first))
 
     def _note(self, entry: Entry) -> None:
-        """Count a page that a browser showed."""
+        """Count a rendered page."""
         response, template = entry.response, template_of(entry.pick.url)
         if template and isinstance(response, HtmlResponse) and can_be_read(response):
             self.rendered[template] += 1
@@ -132,7 +132,7 @@ class Rendering(Feature):
         self.host.guard(self.name, None, self._open)
 
     def _open(self) -> None:
-        """Look for a browser, when all middlewares are there."""
+        """Look for a browser, once all middlewares exist."""
         mode = self.host.config.render
         middlewares = self.host.crawler.engine.downloader.middleware.middlewares
         self.browser = next((each.browser for each in middlewares if getattr(each, "renders", False)), NO_ADDON)
@@ -151,7 +151,7 @@ class Rendering(Feature):
         self.learns = True
 
     def _look_for_shells(self, advice: str) -> None:
-        """Look for pages that scripts fill, as no browser shows them; say at the end how to get one."""
+        """Look for pages that scripts fill, without a browser; log at the end how to install one."""
         self.shells = Shells(self.host)
         self.host.closing.advice = advice
 
@@ -162,15 +162,15 @@ class Shells:
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     """
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.of: Counter[str] = Counter()  # pages, by template; of 1,000
+        self.of: Counter[str] = Counter()  # pages by template; at most 1,000
 
     def note(self, entry: Entry) -> None:
-        """A pick comes back."""
+        """Check the page of a finished pick."""
         response = entry.response
         if entry.label() != "ok" or not entry.has_scripts or not isinstance(response, HtmlResponse):
             return
@@ -182,12 +182,12 @@ class Shells:
             self.of[template] += 1
 
     def say(self) -> None:
-        """Say in the log which parts of the site seem to need a browser."""
+        """Log which parts of the site seem to need a browser."""
         if self.of:
             named = ", ".join(f"{brief(template)} ({n:,})" for template, n in self.of.most_common(_SAID))
             logger.info("Scripts seem to fill these pages, which may show more in a browser: %s", named)
 
 
 def _is_plain(request: Request) -> bool:
-    """Whether the spider leaves it open how a request is fetched."""
+    """Whether the spider does not say how a request is fetched."""
     return request.method == "GET" and not request.body and "playwright" not in request.meta

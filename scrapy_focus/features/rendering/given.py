@@ -1,4 +1,4 @@
-"""What tells the items of a page from others, so that its rendered copy does not give them again."""
+"""Identifies the items of a page, so that its rendered copy does not yield them again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-_ITEMS = 500  # of a page that are told apart
+_ITEMS = 500  # of a page that are remembered
 _DIGEST = 8  # bytes
 _COUNT = 4  # bytes
 
 
 class Given:
-    """The items that the plain copy of a page gave: ``n_items`` counts them all, up to 500 are told apart."""
+    """The items of a page's plain copy: ``n_items`` counts all of them, up to 500 are remembered."""
 
     __slots__ = ("digests", "n_items")
 
@@ -22,31 +22,31 @@ class Given:
         self.digests = set() if digests is None else digests
 
     def add(self, item: Any) -> None:
-        """The page gave an item."""
+        """Add an item that the page yielded."""
         self.n_items += 1
         if len(self.digests) < _ITEMS:
             self.digests.add(digest_of(item))
 
     def has(self, item: Any) -> bool:
-        """Whether the plain copy of the page gave an item that is the same."""
+        """Whether the plain copy of the page yielded the same item."""
         return bool(self.digests) and digest_of(item) in self.digests
 
     def pack(self) -> bytes:
-        """Return it as what a waiting request carries: 4 bytes, and 8 for each item."""
+        """Return it in the form that a queued request carries: 4 bytes, and 8 for each item."""
         return self.n_items.to_bytes(_COUNT, "big") + b"".join(sorted(self.digests))
 
     @classmethod
     def unpack(cls, packed: bytes) -> Given:
-        """Return it again; of ``b""``, that of a page that gave nothing."""
+        """Rebuild it; ``b""`` is for a page without items."""
         body = packed[_COUNT:]
         digests = {body[at : at + _DIGEST] for at in range(0, len(body), _DIGEST)}
         return cls(int.from_bytes(packed[:_COUNT], "big"), digests)
 
 
 def digest_of(item: Any) -> bytes:
-    """Return what tells an item from others: 8 bytes of a digest of its fields."""
+    """Return 8 bytes of a digest of an item's fields."""
     try:
         fields = sorted((str(name), repr(value)) for name, value in ItemAdapter(item).asdict().items())
-    except TypeError:  # it is no item that Scrapy knows
+    except TypeError:  # it is not an item that Scrapy knows
         fields = [("", repr(item))]
     return blake2b(repr(fields).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()

@@ -1,4 +1,4 @@
-"""Pages are fetched again: servers are asked whether they changed, and spiders see those that did."""
+"""Revisits pages: servers are asked whether they changed, and spiders receive the changed ones."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What is known of a page when it is fetched again: how to ask whether it has changed, and whether it has.
+"""Asks servers whether a page has changed since its last visit, and detects changes itself.
 
-A page has changed if its text and links have (:mod:`~scrapy_focus.web.digest`); an answer without a body, 304, says
-that it has not. Only what the spider has read counts as seen, so that no error of a callback hides a change.
+A page has changed if its text and links have (:mod:`~scrapy_focus.web.digest`); a response without a body, 304, means
+that it has not. Only pages that the spider has read count as seen, so no error of a callback hides a change.
 
-Some servers say 304 of what has changed. So now and then a page is fetched without asking. If another page comes under
-the ``ETag`` that it had, the server is wrong. If it comes under another ``ETag``, the old one is sent once more: who
-answers 304 to that is wrong, too. A host that was found out is asked for whole pages from then on.
+Some servers answer 304 for changed pages. So now and then a page is fetched without conditions. If a different page
+has the same ``ETag`` as before, the server is wrong. If it has another ``ETag``, the old one is sent once more: a
+server that answers 304 to that is wrong, too. From then on, pages of a wrong host are always fetched in full.
 """
 
 from __future__ import annotations
@@ -36,50 +36,50 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: In ``response.flags`` where somebody else asked whether a file has changed, and gives an answer without it.
+#: In ``response.flags`` of an empty response to conditions that were not ours: the file has not changed.
 NOT_MODIFIED = "not modified"
-#: In ``response.flags`` of a page that is as it was at its last visit, where spiders are given such pages.
+#: In ``response.flags`` of a page that is the same as at its last visit, if spiders receive such pages.
 UNCHANGED = "unchanged"
 
-#: Answers 404 in a row, after which a page is gone.
+#: Responses 404 in a row after which a page counts as gone.
 MISSES = 3
 
 _UNMODIFIED, _NOT_FOUND, _GONE = 304, 404, 410
-_RESTLESS = 5  # visits in a row that each found another page, after which it is counted
-_LARGE = 2_000_000  # bytes of a page, above which it is not parsed for this
-_FIRST, _LAST = 2, 20  # of so many visits one asks for the whole page: at a host that is new, that proved right
+_RESTLESS = 5  # visits in a row with different pages each, after which the page counts as restless
+_LARGE = 2_000_000  # bytes of a page; a larger one is not parsed for this
+_FIRST, _LAST = 2, 20  # one visit in so many fetches the full page: at a new host, at one that proved right
 _HOSTS = 10_000
-_SHOWN = 3  # hosts that are named in the log
+_SHOWN = 3  # hosts named in the log
 _LONGEST_TYPE = 100  # characters
 
 
 class Visits(Feature):
-    """Asks whether pages have changed, sees whether they have, and withholds those that have not from the spider.
+    """Asks whether pages have changed, checks the answers, and withholds unchanged pages from the spider.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     shows_unchanged
-        Whether the spider is given pages that have not changed (``FOCUS_UNCHANGED``).
+        Whether the spider receives unchanged pages (``FOCUS_UNCHANGED``).
     """
 
     name: ClassVar[str] = "visit"
     abilities: ClassVar[frozenset[str]] = frozenset({"revisit"})
-    order: ClassVar[int] = 400  # behind renderings, as what is stored of a page is that of its next visit
+    order: ClassVar[int] = 400  # after renderings, as a visit is stored with what the next visit needs
 
     def __init__(self, host: Host, *, shows_unchanged: bool) -> None:
         self.host = host
         self.shows_unchanged = shows_unchanged
-        self._coming: dict[int, Coming] = {}  # visits under way, by pick
+        self._coming: dict[int, Coming] = {}  # visits in flight, by pick
         self._asks = not host.crawler.settings.getbool("HTTPCACHE_ENABLED")  # else the cache does
-        self._right: OrderedDict[str, int] = OrderedDict()  # by host: checks that proved what it had said
-        self._wrong: OrderedDict[str, None] = OrderedDict()  # hosts that are not believed
+        self._right: OrderedDict[str, int] = OrderedDict()  # by host: checks that confirmed its answers
+        self._wrong: OrderedDict[str, None] = OrderedDict()  # hosts whose answers are not used
         self._named = 0
         host.crawler.signals.connect(self._on_response, signals.response_received)
 
     def last(self, entry: Entry) -> Visit:
-        """Return what is known of the page of a pick from its last visit: the defaults, if there was none."""
+        """Return the last visit of the page of a pick; a default one if there was none."""
         coming = self._coming.get(entry.pick.id)
         return Visit() if coming is None else coming.last
 
@@ -95,7 +95,7 @@ class Visits(Feature):
             self._restore(coming, entry.request)
 
     def outcome(self, entry: Entry, outcome: Outcome) -> Outcome | None:
-        """Keep the request of a page so that it can be sent again, and say how it is stored."""
+        """Store the request of a page so that it can be sent again, with the state of the visit."""
         coming = self._coming.pop(entry.pick.id, None)
         if coming is not None:
             self._restore(coming, entry.request)
@@ -111,9 +111,9 @@ class Visits(Feature):
         return outcome._replace(payload=self.host.requests.pack(entry.pick.key, first))
 
     def ask(self, request: Request) -> None:
-        """Put conditions on a request on its way out, if its page was seen and its server may be believed.
+        """Add conditions to a request about to be sent, if its page was seen and its server is trusted.
 
-        Conditions of the spider or of another middleware stay. Redirects and retries come here, too.
+        Conditions of the spider or of another middleware stay. Redirects and retries are handled, too.
         """
         entry = self.host.inflight.find(request)
         coming = None if entry is None or entry.request is not request else self._coming.get(entry.pick.id)
@@ -138,7 +138,7 @@ class Visits(Feature):
         request.headers.update(coming.asks)
 
     def _can_ask(self, entry: Entry, last: Visit, request: Request) -> bool:
-        """Whether conditions on this request are about what the last visit saw."""
+        """Whether conditions on this request concern the page of the last visit."""
         if not last.has_validators or not self._asks:
             return False
         if request.method != "GET" or request.body or request.meta.get("playwright"):
@@ -146,14 +146,14 @@ class Visits(Feature):
         return request.url == (last.url or entry.pick.url)
 
     def _on_response(self, response: Response, request: Request) -> None:
-        """A response is there, and the spider has not read it yet."""
+        """Handle a response before the spider reads it."""
         entry = self.host.inflight.find(request)
         if entry is not None and entry.response is response and (coming := self._coming.get(entry.pick.id)) is not None:
             self.host.guard("visit", None, self._arrived, coming, response, request)
             entry.is_unchanged = coming.changed is False
 
     def _arrived(self, coming: Coming, response: Response, request: Request) -> None:
-        """A response goes to the spider next, unless it is of a page that has not changed."""
+        """Examine a response before the spider receives it; withhold the page if it has not changed."""
         if response.status == _UNMODIFIED:
             self._told(coming, response)
         elif NOT_MODIFIED in response.flags:
@@ -165,10 +165,10 @@ class Visits(Feature):
         self._withhold(coming, response, request)
 
     def _withhold(self, coming: Coming, response: Response, request: Request) -> None:
-        """Keep a page that has not changed from the spider, or mark it where the spider wants to see it."""
+        """Withhold an unchanged page from the spider, or flag it if the spider wants such pages."""
         handled = request.meta.get("handle_httpstatus_list")
         coming.kept = request, request.callback, handled
-        if response.status == _UNMODIFIED:  # or Scrapy drops it, and says so
+        if response.status == _UNMODIFIED:  # or Scrapy drops it, and logs that
             request.meta["handle_httpstatus_list"] = [*(handled or ()), _UNMODIFIED]
         if self.shows_unchanged:
             response.flags.append(UNCHANGED)
@@ -176,7 +176,7 @@ class Visits(Feature):
             request.callback = _read_already
 
     def _restore(self, coming: Coming, request: Request | None) -> None:
-        """Let a request be what the spider made it, when its visit is over."""
+        """Restore a request as the spider made it, after its visit."""
         if request is not None:
             _take_back(coming, request)
         if coming.kept is None:
@@ -190,9 +190,9 @@ class Visits(Feature):
         coming.kept = None
 
     def _concluded(self, entry: Entry, coming: Coming, outcome: Outcome) -> tuple[Outcome, Visit]:
-        """Return the outcome of a visit with what it says of the page as it was before, and what the next has to know.
+        """Return the outcome of a visit, and the state for the next one.
 
-        A page that is gone, by 410 or by 404 three times in a row, is not fetched again: the outcome says ``once``.
+        A page that is gone, by 410 or by 404 three times in a row, is not revisited: the outcome says ``once``.
         """
         response, last = entry.response, coming.last
         following = last._replace(visits=last.visits + 1)
@@ -221,7 +221,7 @@ class Visits(Feature):
         return outcome, following
 
     def _seen(self, coming: Coming, following: Visit, outcome: Outcome, response: Response) -> Visit:
-        """The spider has read a page: remember what it said."""
+        """Remember a page that the spider has read."""
         changes = following.changes + 1 if coming.changed else 0
         if changes == _RESTLESS:
             self.host.count("visit/restless")
@@ -236,7 +236,7 @@ class Visits(Feature):
         return following._replace(etag=etag, modified=modified, url=url)
 
     def _told(self, coming: Coming, response: Response) -> None:
-        """The server says that nothing has changed."""
+        """Handle a server's answer that nothing has changed."""
         self.host.count("visit/not_modified")
         if coming.owns:
             coming.changed = False if coming.last.digest else None
@@ -250,7 +250,7 @@ class Visits(Feature):
             coming.changed = False
 
     def _compare(self, coming: Coming, response: Response) -> None:
-        """The whole page is here: see whether it is as it was, and whether that is what its server says."""
+        """Compare a full page with its last visit, and with the answer of its server."""
         last = coming.last
         coming.body = bytes_digest(response.body)
         if not last.digest:
@@ -267,7 +267,7 @@ class Visits(Feature):
             self._judge(coming, response)
 
     def _judge(self, coming: Coming, response: Response) -> None:
-        """See whether the validators of a server changed with its page."""
+        """Check whether the validators of a server changed together with its page."""
         last = coming.last
         etag, modified = _validators(response)
         if etag and last.etag:
@@ -283,7 +283,7 @@ class Visits(Feature):
                 self._trust(response)
 
     def _is_due(self, where: str, last: Visit, request: Request) -> bool:
-        """Whether to ask for the whole page, to see whether the server is right; each page has its own turn."""
+        """Whether to fetch the full page as a check of the server; each page has its own turn."""
         one_in = min(_LAST, _FIRST + 2 * self._right.get(where, 0))
         return last.was_told and (last.body + last.visits) % one_in == 0
 
@@ -292,7 +292,7 @@ class Visits(Feature):
         _put(self._right, where, self._right.get(where, 0) + 1)
 
     def _doubt(self, coming: Coming, response: Response, why: str) -> None:
-        """A server was wrong: it is not asked any more whether pages have changed."""
+        """Distrust a server that was wrong: from now on its pages are fetched without conditions."""
         coming.lied = True
         where = _host(response)
         if where in self._wrong:
@@ -308,11 +308,11 @@ class Visits(Feature):
 
 
 def _read_already(response: Response, **kwargs: Any) -> None:
-    """Stand in for the callback of a page that is as the spider knows it."""
+    """Replaces the callback for an unchanged page."""
 
 
 def _take_back(coming: Coming, request: Request) -> None:
-    """Take the conditions off a request that :meth:`Visits.ask` put on it, or on the one that it is a copy of."""
+    """Remove the conditions that :meth:`Visits.ask` added to a request or to its copy."""
     for name, value in coming.asks.items():
         if request.headers.get(name) == value.encode():
             del request.headers[name]
@@ -320,7 +320,7 @@ def _take_back(coming: Coming, request: Request) -> None:
 
 
 def _digest_of(response: Response, body: int) -> int:
-    """Return what a page says; for what is no page, or says little, its bytes."""
+    """Return a digest of a page's content; of its bytes for anything else, or for a page with little content."""
     if not isinstance(response, HtmlResponse) or len(response.body) > _LARGE or not can_be_read(response):
         return body
     return page_digest(response.selector.root) or body

@@ -1,4 +1,4 @@
-"""What sitemaps, feeds and pings say of known pages reaches the policy."""
+"""Passes what sitemaps, feeds and pings say about known pages to the policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature where the policy listens (``hear``)."""
+    """Return the feature if the policy listens (``hear``)."""
     if not issubclass(host.policy, Hears):
         return None
     from scrapy_focus.features.signals.feature import Signals

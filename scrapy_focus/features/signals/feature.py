@@ -1,4 +1,4 @@
-"""What sitemaps, feeds and pings say of known pages reaches the policy, where it listens."""
+"""Passes what sitemaps, feeds and pings say about known pages to a policy that listens."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _AT_ONCE = 500  # signals
-_LONG = 100_000  # bytes of a listing that is read in turns of the event loop
-_SKEW = 60.0  # seconds by which a ping may be ahead
+_LONG = 100_000  # bytes of a listing; a longer one is read over several turns of the event loop
+_SKEW = 60.0  # seconds by which the time of a ping may be in the future
 
 _SAID: dict[str, str] = {
     "future": "%s says that %s changed at %s, which is to come: no such date is believed",
@@ -38,15 +38,15 @@ _SAID: dict[str, str] = {
 
 
 class Signals(Feature):
-    """Reads the sitemaps and feeds among the answers of a crawl, whoever asked for them, and tells the crawl.
+    """Reads the sitemaps and feeds among the responses of a crawl, whoever requested them, and informs the policy.
 
-    New URLs in them are none of its business: those the spider asks for. What an entry says is told once, as a
-    :class:`~scrapy_focus.core.types.Signal`; the crawl passes over what it does not know.
+    It ignores new URLs in them: the spider requests those. What an entry says is passed on once, as a
+    :class:`~scrapy_focus.core.types.Signal`; the crawl skips unknown pages.
 
     Parameters
     ----------
     host
-        Of the crawl.
+        The host of the crawl.
     """
 
     name: ClassVar[str] = "hear"
@@ -57,12 +57,12 @@ class Signals(Feature):
         self.host = host
         self.crawler = host.crawler
         self._hear = host.crawl.hear
-        self._knows_all = not host.crawl.where  # else what is not known here may be known to another machine
+        self._knows_all = not host.crawl.where  # otherwise another machine may know pages unknown here
         self._told = Told()
-        self._noted: set[str] = set()  # reasons that were logged
+        self._noted: set[str] = set()  # reasons already logged
 
     def outcome(self, entry: Entry, outcome: Outcome) -> None:
-        """A listing that takes long to be read is read in turns of the event loop."""
+        """Have a long listing read over several turns of the event loop."""
         if entry.response is not None and len(entry.response.body) > _LONG and self._kind(entry):
             entry.takes_turns = True
 
@@ -70,9 +70,7 @@ class Signals(Feature):
         return self.hearing(entry)
 
     def hearing(self, entry: Entry) -> Iterator[None]:
-        """Let the policy hear what the page of a pick says of others, if it is a sitemap or a feed; pauses now and
-        then.
-        """
+        """Pass what a sitemap or feed says about other pages to the policy; yields now and then."""
         kind, response = self._kind(entry), entry.response
         if not kind or response is None:
             return
@@ -92,8 +90,9 @@ class Signals(Feature):
             self._note("cut", "%s is read up to %d bytes or %d entries", response.url, reading.largest, reading.most)
 
     def ping(self, url: str, modified: float | None, kind: str) -> bool:
-        """Let the policy hear that a page changed, now by default; ``False`` where that does nothing: the page is not
-        known, or what is said cannot be.
+        """Tell the policy that a page changed, by default now.
+
+        Returns ``False`` if that has no effect: the page is unknown, or the time is impossible.
         """
         now = self.host.status().at
         modified = now if modified is None else modified
@@ -113,7 +112,7 @@ class Signals(Feature):
         return True
 
     def _kind(self, entry: Entry) -> Listing:
-        """Return what kind of listing the page of a pick is, ``""`` for any other page."""
+        """Return the kind of listing of a pick's page, ``""`` for any other page."""
         response = entry.response
         if response is None or entry.failure is not None or entry.stopped:
             return ""
@@ -148,7 +147,7 @@ class Signals(Feature):
             self._note(reason, said, listing, entry.url, entry.changed)
 
     def _note(self, reason: str, said: str, *what: object) -> None:
-        """Say once for each reason what was met first."""
+        """Log the first case of each reason."""
         if reason not in self._noted:
             self._noted.add(reason)
             shown = [brief(each) if isinstance(each, str) else each for each in what]

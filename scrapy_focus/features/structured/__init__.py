@@ -1,4 +1,4 @@
-"""Counts what the pages of a crawl say to machines."""
+"""Counts the structured data of the pages of a crawl."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def make(host: Host) -> Feature | None:
-    """Return the feature where pages with structured data are looked for (``FOCUS_STRUCTURED``)."""
+    """Return the feature if pages with structured data are looked for (``FOCUS_STRUCTURED``)."""
     if not isinstance(host.config.goal, StructuredDataGoal):
         return None
     from scrapy_focus.features.structured.feature import CountStructured

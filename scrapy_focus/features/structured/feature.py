@@ -1,4 +1,4 @@
-"""Counts what the pages of a crawl say to machines."""
+"""Counts the structured data of the pages of a crawl."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 _OTHERS = "other types"
-_KEPT = 100  # types that are counted one by one
+_KEPT = 100  # types with a count each
 
 
 class CountStructured(Feature):
-    """Counts what a goal reads of pages; the goal then finds it read."""
+    """Counts what the goal reads of pages, before the goal itself reads it."""
 
     name: ClassVar[str] = "note"
 
     def __init__(self, host: Host, goal: StructuredDataGoal) -> None:
         self.host = host
         self.goal = goal
-        self._types: set[str] | None = None  # that are counted; None: not known yet
+        self._types: set[str] | None = None  # counted types; None: unknown yet
 
     def outcome(self, entry: Entry, outcome: Outcome) -> None:
         page = self.goal.page_of(outcome)
@@ -47,7 +47,7 @@ class CountStructured(Feature):
             self.host.count("structured/cut")
 
     def _counted(self, name: str) -> str:
-        """Return as what a type counts: in bounded memory, whatever pages call their types."""
+        """Return the name under which a type is counted: memory is bounded, whatever types pages name."""
         if self._types is None:
             self._types = {*types_seen(self.host.status().counts)}  # of earlier runs
         if name in self._types or len(self._types) < _KEPT:

@@ -1,4 +1,4 @@
-"""Sites without end are left: too many links on a page, too deep paths, the same page under too many URLs."""
+"""Limits endless sites: too many links on a page, too deep paths, the same page at too many URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which links of a page go no further, as its site may be endless; says so once for each reason."""
+"""Drops links of a page that look endless, and logs each reason once."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _WHY = {
 
 
 class _Page:
-    """What is known of a page while its links come."""
+    """State of a page while its links arrive."""
 
     __slots__ = ("is_copy", "is_long")
 
     def __init__(self) -> None:
-        self.is_long: bool | None = None  # whether it has as many links as are followed; None: nobody looked
-        self.is_copy: bool | None = None  # whether it was seen under too many URLs; None: nobody looked
+        self.is_long: bool | None = None  # whether it has the maximum number of links; None: unknown
+        self.is_copy: bool | None = None  # whether it was seen at too many URLs; None: unknown
 
 
 class Traps(Feature):
-    """Refuses links that a page gives. Start requests, redirects and retries are never refused.
+    """Refuses links of a page. Start requests, redirects and retries are never refused.
 
-    What a spider asks for by other means than a plain link (``dont_filter``, a body, another method than GET) is not
-    refused for its URL or its page, but counts among the links of the page. Requests that a callback makes by itself
-    are no links: a page in HTML that has fewer links than are followed is not too long, however many it gives, and
-    neither is a sitemap or a table.
+    Requests other than for a plain link (with ``dont_filter``, a body, or another method than GET) are not refused for
+    their URL or page, but count among the links of the page. Requests that a callback builds itself are not links: an
+    HTML page with fewer links than the limit is not too long, however many requests it yields, and neither is a
+    sitemap or a table.
 
     Parameters
     ----------
     limits
-        Beyond which a link is refused.
+        The limits; links beyond them are refused.
     host
-        Where refused links are counted.
+        The host, which counts refused links.
     """
 
     name: ClassVar[str] = "traps"

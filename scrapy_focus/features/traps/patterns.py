@@ -1,11 +1,11 @@
-"""What tells an endless site from a large one: limits that crawlers have learned to keep.
+"""Limits that separate an endless site from a large one.
 
-Calendars, sorted copies of a list and links that repeat their own path make URLs without end, and none of them is
-broken by the letter of any standard. Most are left alone by a policy that learns, as nothing comes of them. These
-limits are for the rest, and for what would cost too much before anything is learned. Each is far beyond what honest
-sites have, and wider than what crawlers that do not learn keep by default (Heritrix: 20 parts of a path, 2 repeats in a
-row, 6,000 links a page; Nutch: 3 repeats, 100 links; StormCrawler: 3 repeats, URLs of 1,024 characters). 0 is no
-limit. How long a URL may be, and how many clicks from a seed, Scrapy limits itself.
+Calendars, sorted copies of a list and links that repeat their own path make URLs without end, and none of them
+violates a standard. A policy that learns ignores most of them, as they earn nothing. These limits are for the rest, and
+for what would cost too much before anything is learned. Each is far beyond honest sites, and wider than the defaults of
+crawlers that do not learn (Heritrix: 20 parts of a path, 2 repeats in a row, 6,000 links a page; Nutch: 3 repeats, 100
+links; StormCrawler: 3 repeats, URLs of 1,024 characters). 0 disables a limit. Scrapy itself limits the length of a URL
+and the number of clicks from a seed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-_PAGES = 1 << 15  # whose bodies are remembered, at least
+_PAGES = 1 << 15  # at least so many bodies are remembered
 
 
 class Limits(NamedTuple):
-    """How far a site is followed; 0 is no limit."""
+    """How far a site is followed; 0 disables a limit."""
 
     links: int = 6000  # new links of one page
     folders: int = 32  # parts of a path
-    repeats: int = 5  # times that one part stands in a path
+    repeats: int = 5  # times that one part occurs in a path
     copies: int = 100  # URLs with the same page whose links are followed
 
 
 def trap_of(url: str, limits: Limits) -> str:
-    """Return which limit an absolute URL is beyond, ``""`` for none. Time is linear in the URL.
+    """Return the limit that an absolute URL exceeds, ``""`` for none. Time is linear in the URL.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def trap_of(url: str, limits: Limits) -> str:
 
 
 class Copies:
-    """Counts under how many URLs a page was seen, of the last 32,768 pages or more.
+    """Counts the URLs of each page body, for the last 32,768 pages or more.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class Copies:
 
     def __init__(self, pages: int = _PAGES) -> None:
         self.pages = pages
-        self._new: dict[int, int] = {}  # how many URLs have a body, by its hash; and which, by the hash of both
+        self._new: dict[int, int] = {}  # number of URLs by hash of the body; 1 by hash of URL and body
         self._old: dict[int, int] = {}
 
     def count(self, url: str, body: bytes) -> int:
-        """Return under how many URLs a body was seen, this one among them."""
+        """Return the number of URLs with a body, including this one."""
         key, page = hash(body), hash((url, body))
         seen = self._get(key)
         if self._get(page):

@@ -1,1 +1,1 @@
-"""Looks into the folder of a crawl, checks it, and repairs it."""
+"""Inspects, checks and repairs the folder of a crawl."""

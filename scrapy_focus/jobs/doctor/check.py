@@ -1,10 +1,9 @@
-"""What is wrong with the files of a crawl: found by SQLite, by checksums, and by the frontier itself.
+"""Finds damage in the files of a crawl: with SQLite, with checksums, and with the frontier itself.
 
-Each of them answers for something else. SQLite finds a page that makes no sense, and no wrong letter. Checksums hold
-for rows, the notes of a checkpoint and the records of a journal. The frontier knows what must hold of links, hosts and
-picks.
+Each of them detects different damage. SQLite finds a malformed page, but not a wrong letter. Checksums cover rows, the
+notes of a checkpoint and the records of a journal. The frontier knows the invariants of links, hosts and picks.
 
-Nothing of a folder is run. So of the policy it is known whether it is what was stored, and not whether it can be read
+No code from a folder is run. So for the policy we know whether it is what was stored, but not whether it can be read
 where the crawl is to resume.
 """
 
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.jobs.doctor.tail import Tail
 
-_SHOWN = 3  # of what SQLite says of a malformed file
-ANEW = "put a copy of the folder in its place, or begin anew with another JOBDIR"  # where there is no cure
+_SHOWN = 3  # messages of SQLite about a malformed file
+ANEW = "put a copy of the folder in its place, or begin anew with another JOBDIR"  # if there is no cure
 
 _BEHIND = """
 SELECT coalesce((SELECT value FROM counters WHERE name = 'row'), 1) <= (SELECT max(row) FROM links)
@@ -46,46 +45,46 @@ SELECT coalesce((SELECT value FROM counters WHERE name = 'row'), 1) <= (SELECT m
 
 
 class Cure(Enum):
-    """What can be done, in the order in which it is: each may show what the next has to do."""
+    """A repair, in the order of execution: each may find more work for the next."""
 
-    REBUILD = auto()  # the SQLite file, of what can be read
-    DROP_ROWS = auto()  # links that are not what was stored
-    PLACE_ANEW = auto()  # all links, under a policy that begins to learn
-    CUT_JOURNAL = auto()  # where it cannot be used any further
+    REBUILD = auto()  # rebuild the SQLite file from the readable rows
+    DROP_ROWS = auto()  # links with a wrong checksum
+    PLACE_ANEW = auto()  # place all links again, under a new policy
+    CUT_JOURNAL = auto()  # from where it becomes unusable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that is not as it should be."""
+    """A problem found in a folder."""
 
     what: str  # a clause with numbers
-    cure: Cure | None = None  # None: there is none here
-    harmless: bool = False  # a crawl resumes as if it was not there
+    cure: Cure | None = None  # None: none exists
+    harmless: bool = False  # the crawl resumes as if it did not exist
 
 
 @dataclass(slots=True, kw_only=True)
 class Checkup:
-    """What was found in the folder of a crawl, after all repairs."""
+    """The result of a check of a crawl's folder, after all repairs."""
 
     findings: list[Finding] = field(default_factory=list)
-    has_policy: bool = False  # that could be dropped, and all else be kept
-    tail: Tail | None = None  # what the journals hold; None: nobody can say which belong to the checkpoint
+    has_policy: bool = False  # one that can be dropped while everything else is kept
+    tail: Tail | None = None  # content of the journals; None: it is unknown which belong to the checkpoint
     done: list[str] = field(default_factory=list)  # repairs, in order
-    copies: Path | None = None  # where the files are as they were before
+    copies: Path | None = None  # copies of the files before the repairs
 
     @property
     def found(self) -> list[str]:
-        """Return what is wrong."""
+        """Return the problems."""
         return [finding.what for finding in self.findings if not finding.harmless]
 
     @property
     def harmless(self) -> list[str]:
-        """Return what is not as usual, and does no harm."""
+        """Return the harmless irregularities."""
         return [finding.what for finding in self.findings if finding.harmless]
 
     @property
     def is_well(self) -> bool:
-        """Whether the crawl can resume, with all that was stored, or was left by a repair."""
+        """Whether the crawl can resume, with everything that was stored or that a repair kept."""
         return not self.found
 
     @property
@@ -95,14 +94,14 @@ class Checkup:
 
 
 def check_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup:
-    """Verify all that is in a JOBDIR without changing it; ``say`` is given what is wrong, a line each.
+    """Verify a JOBDIR without changing it; ``say`` receives each problem as a line.
 
-    Reads everything, and holds in memory what a crawl does; linear in the links.
+    Reads everything, and needs as much memory as the crawl; linear in the links.
 
     Raises
     ------
     ResumeError
-        If there is no crawl in it that this version can read, or a process uses it.
+        If it has no crawl that this version can read, or a process uses it.
     StorageError
         If it cannot be read at all.
     """
@@ -111,7 +110,7 @@ def check_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup:
 
 
 def examine(folder: Path, say: Callable[[str], object]) -> Checkup:
-    """Verify what is in a folder that this process has locked; see :func:`check_job`."""
+    """Verify a folder that this process has locked; see :func:`check_job`."""
     checkup = Checkup()
     for finding in _findings(folder, checkup):
         checkup.findings.append(finding)
@@ -160,7 +159,7 @@ def _journals(tail: Tail) -> Iterator[Finding]:
 
 
 def _malformed(path: Path) -> str:
-    """Say why SQLite cannot read a file well, ``""`` if it can.
+    """Return why SQLite cannot read a file properly, ``""`` if it can.
 
     Raises
     ------
@@ -182,25 +181,25 @@ def _malformed(path: Path) -> str:
 
 
 def changed_links(database: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Return row and URL of each link that is not what was stored, by its checksum."""
+    """Return row and URL of each link with a wrong checksum."""
     columns = f"row, CAST(url AS BLOB), typeof(url) = 'text', {sum_column(database)}, key, host, depth, origin, payload"
     rows = database.execute(f"SELECT {columns} FROM links")  # noqa: S608
     changed = []
     for row, spelled, is_text, stored, key, host, depth, origin, payload in rows:
-        url = spelled.decode(errors="replace")  # one wrong bit, and it is UTF-8 no more
+        url = spelled.decode(errors="replace")  # a single wrong bit may make it invalid UTF-8
         if stored is not None and not (is_text and stored == sum_of_link(key, url, host, depth, origin, payload)):
             changed.append((row, url))
     return changed
 
 
 def changed_blocks(database: sqlite3.Connection) -> list[int]:
-    """Return the numbers of the blocks of known keys that are not what was stored, by their checksums."""
+    """Return the numbers of the blocks of known keys with a wrong checksum."""
     rows = database.execute(f"SELECT number, keys, {sum_column(database)} FROM seen")  # noqa: S608
     return [number for number, keys, stored in rows if stored is not None and stored != sum_of_keys(keys)]
 
 
 def _said_of(database: sqlite3.Connection) -> str:
-    """Say which rows are not what was stored, ``""`` if all are."""
+    """Describe the rows with a wrong checksum, ``""`` if there are none."""
     links, blocks = changed_links(database), changed_blocks(database)
     shown = ", ".join(f"row {row}, {brief(url)}" for row, url in links[:_SHOWN])
     more = ", ..." if len(links) > _SHOWN else ""
@@ -221,9 +220,9 @@ def _without_checkpoint(folder: Path) -> Finding:
 
 
 def wrong_links(path: Path) -> str:
-    """Say why what is in the file of a frontier does not fit together, ``""`` if it does; nothing of it changes."""
+    """Return why the content of a frontier's file is inconsistent, ``""`` if it is not; changes nothing."""
     try:
-        with closing(open_readonly(path)) as database:  # while it is open, a frontier leaves its log where it is
+        with closing(open_readonly(path)) as database:  # while it is open, a frontier does not merge its log
             if database.execute(_BEHIND).fetchone()[0]:
                 return "its counters are behind what they count, so that new links would take the place of old ones"
             counters = dict(database.execute("SELECT name, value FROM counters"))
@@ -234,15 +233,13 @@ def wrong_links(path: Path) -> str:
                 frontier.check()
             finally:
                 frontier.close()
-    except Exception as error:  # whatever follows from values that nobody wrote
+    except Exception as error:  # whatever invalid values lead to
         return f"the links do not fit together: {error.__cause__ or error}"
     return ""
 
 
 def _unreliable(notes: Mapping[str, Any]) -> str:
-    """Say which notes cannot be relied on, ``""`` if all can but the policy and what the goal learned, for which there
-    is a cure.
-    """
+    """Name the unreliable notes, ``""`` for none; policy and goal are ignored, as there is a cure for them."""
     wrong = {*damaged(notes)} - {"policy", "goal", SUMS}
     try:
         dict(json.loads(notes["crawl"])["description"] or {})
@@ -258,7 +255,7 @@ def _unreliable(notes: Mapping[str, Any]) -> str:
 
 
 def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
-    """Yield what is wrong with the stored policy: it is not there, or is not what was stored."""
+    """Yield problems of the stored policy: it is missing, or has a wrong checksum."""
     changed = damaged(notes)
     if "policy" not in notes and "policy" not in changed:
         yield Finding(what="there is no policy: the next run places all links anew and begins to learn", harmless=True)
@@ -272,7 +269,7 @@ def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
 
 
 def lost_of(tail: Tail) -> str:
-    """Say what of the journals cannot be used, ``""`` if all can."""
+    """Describe the unusable part of the journals, ``""`` for none."""
     if not tail.lost_bytes:
         return ""
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tail.lost.items()))

@@ -1,6 +1,6 @@
-"""The repairs of a stored crawl: each keeps a copy of what it changes, and is done as a whole or not at all.
+"""Repairs a stored crawl: each repair first copies what it changes, and is done completely or not at all.
 
-Values that make no sense are not mended one by one: who knows what is right in their place?
+Invalid values are not corrected one by one, as the right ones are unknown.
 """
 
 from __future__ import annotations
@@ -37,22 +37,21 @@ if TYPE_CHECKING:
     from scrapy_focus.jobs.doctor.check import Checkup
 
 _SQLITE = (FRONTIER, f"{FRONTIER}-wal")
-_FURTHEST = 1 << 40  # numbers of rows that are tried behind damage
+_FURTHEST = 1 << 40  # row numbers tried after damage
 
 
 def repair_job(jobdir: Path, *, anew: bool = False, say: Callable[[str], object] = print) -> Checkup:
-    """Verify all that is in a JOBDIR, and repair what can be; ``say`` is given what is wrong and what is done, a line
-    each.
+    """Verify a JOBDIR, and repair what is possible; ``say`` receives each problem and each repair as a line.
 
-    With ``anew``, drop the policy even if it is what was stored: it cannot be read any more where the crawl is to
-    resume, say.
+    With ``anew``, drop the policy even if it is what was stored: for example, if it cannot be read any more where the
+    crawl is to resume.
 
     Raises
     ------
     ResumeError
-        If there is no crawl in it that this version can read, or a process uses it. Nothing is changed then.
+        If it has no crawl that this version can read, or a process uses it. Nothing is changed then.
     StorageError
-        If it cannot be read at all, or not be repaired. What was not repaired until then stays as it was.
+        If it cannot be read at all, or not be repaired. Anything not repaired by then is unchanged.
     """
     done = []
     with locked(jobdir) as folder:
@@ -70,7 +69,7 @@ def repair_job(jobdir: Path, *, anew: bool = False, say: Callable[[str], object]
 
 
 def _unused(folder: Path) -> Path:
-    """Return the name of a folder for copies that is not there yet."""
+    """Return an unused name for a folder with copies."""
     now = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     copies, n = folder / f"damaged-{now}", 1
     while copies.exists():
@@ -79,12 +78,12 @@ def _unused(folder: Path) -> Path:
 
 
 def _copy(folder: Path, names: Iterable[str], copies: Path) -> None:
-    """Keep copies of files as they were before the first repair.
+    """Copy files before the first repair.
 
     Raises
     ------
     StorageError
-        If that fails; nothing may be changed then.
+        If that fails; then nothing must be changed.
     """
     try:
         copies.mkdir(exist_ok=True)
@@ -96,14 +95,14 @@ def _copy(folder: Path, names: Iterable[str], copies: Path) -> None:
 
 
 def _rebuild(folder: Path, _: Checkup, copies: Path) -> str:
-    """Put a new SQLite file in the place of a malformed one, with all rows that can be read."""
+    """Replace a malformed SQLite file by a new one, with all readable rows."""
     path, new = folder / FRONTIER, folder / f"{FRONTIER}.rebuilt"
     try:
         _remove_log(new)
         new.unlink(missing_ok=True)
         said = _read_all(path, new)
         _copy(folder, _SQLITE, copies)
-        _remove_log(path)  # it would be taken for that of the new one
+        _remove_log(path)  # or SQLite would apply it to the new file
         new.replace(path)
     finally:
         _remove_log(new)
@@ -112,13 +111,13 @@ def _rebuild(folder: Path, _: Checkup, copies: Path) -> str:
 
 
 def _remove_log(path: Path) -> None:
-    """Remove what SQLite keeps beside a file."""
+    """Remove the files that SQLite keeps next to a database."""
     for end in ("-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _drop_rows(folder: Path, _: Checkup, copies: Path) -> str:
-    """Drop the links that are not what was stored, as nobody knows where they led."""
+    """Drop the links with a wrong checksum, as their targets are unknown."""
     _copy(folder, _SQLITE, copies)
     with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = FULL")
@@ -129,7 +128,7 @@ def _drop_rows(folder: Path, _: Checkup, copies: Path) -> str:
 
 
 def _drop_changed(database: sqlite3.Connection) -> list[str]:
-    """Drop changed links, and take known keys as they are; return what is lost."""
+    """Drop changed links, and accept known keys as they are; return a description of the loss."""
     links, blocks = changed_links(database), changed_blocks(database)
     database.executemany("DELETE FROM links WHERE row = ?", [(row,) for row, _ in links])
     database.execute("DELETE FROM flying WHERE row NOT IN (SELECT row FROM links)")
@@ -144,7 +143,7 @@ def _drop_changed(database: sqlite3.Connection) -> list[str]:
 
 
 def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
-    """Drop the policy, and what the goal learned: the next run places all links under a new one."""
+    """Drop the policy, and what the goal learned: the next run places all links with a new policy."""
     _copy(folder, _SQLITE, copies)
     with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = FULL")
@@ -162,7 +161,7 @@ def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
 
 
 def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
-    """Remove of the journals what a resume cannot use, and what it does not need."""
+    """Remove from the journals what a resume cannot use or does not need."""
     tail = checkup.tail
     if tail is None:
         raise StorageError(f"the journals in {folder} cannot be read, as their checkpoint cannot be")
@@ -183,7 +182,7 @@ def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
     )
 
 
-_CURES: dict[Cure, Callable[[Path, Checkup, Path], str]] = {  # in this order: each may show what the next has to do
+_CURES: dict[Cure, Callable[[Path, Checkup, Path], str]] = {  # in this order: each may find more work for the next
     Cure.REBUILD: _rebuild,
     Cure.DROP_ROWS: _drop_rows,
     Cure.PLACE_ANEW: _place_anew,
@@ -192,7 +191,7 @@ _CURES: dict[Cure, Callable[[Path, Checkup, Path], str]] = {  # in this order: e
 
 
 def _read_all(source: Path, into: Path) -> list[str]:
-    """Make a new file of what can be read of another, and say how much; the other stays as it is.
+    """Create a new file with the readable content of another, and describe it; the other is not changed.
 
     Raises
     ------
@@ -238,7 +237,7 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) ->
 
 
 def _has_sums(database: sqlite3.Connection) -> bool:
-    """Whether the rows of a file have checksums; true for one that cannot say, as no row of it can be read."""
+    """Whether the rows of a file have checksums; true if no row is readable."""
     try:
         return sum_column(database) == "sum"
     except sqlite3.Error:
@@ -246,10 +245,10 @@ def _has_sums(database: sqlite3.Connection) -> bool:
 
 
 def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the rows that can be read, in order, and ``None`` for each place where some cannot.
+    """Yield the readable rows in order, and ``None`` for each gap.
 
-    SQLite stops at the first page that makes no sense. The rows behind it are there all the same: they are asked for
-    from further and further on until there is an answer.
+    SQLite stops at the first malformed page, but the rows after it still exist. So it is queried for rows further and
+    further on until one is found.
     """
     key = columns[0]
     question = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"  # noqa: S608
@@ -257,7 +256,7 @@ def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) 
     while step < _FURTHEST:
         try:
             for row in old.execute(question, (at,)):
-                if row[0] > at:  # or pages lead in a circle
+                if row[0] > at:  # or pages form a cycle
                     at, step = row[0], 1
                     yield row
             return
@@ -268,7 +267,7 @@ def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) 
 
 
 def _named_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the rows of a table without numbers from both ends, those that can be read, and ``None`` if some cannot."""
+    """Yield the readable rows of a table without numbers, from both ends, and ``None`` for a gap."""
     for order in ("ASC", "DESC"):
         try:
             names = ", ".join(columns)

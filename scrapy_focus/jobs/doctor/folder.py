@@ -1,7 +1,6 @@
-"""The folder of a crawl as it is found: whether there is one, who uses it, and its SQLite file opened so that nothing
-changes.
+"""Examines the folder of a crawl: whether one exists, and who uses it; opens its SQLite file without changing it.
 
-It may come from somebody else. So files that lead elsewhere are refused, as they would be written through, and so are
+The folder may come from somebody else. So links to other files are refused, as writing would follow them, and so are
 programs in the SQLite file.
 """
 
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_IN_FILE = {"table", "index"}  # what a file of ours consists of
+_IN_FILE = {"table", "index"}  # the only objects in a file of ours
 _OF_SCRAPY = ("requests.queue", "requests.seen", "spider.state")
 
 
 def folder_of(jobdir: Path) -> Path:
-    """Return the folder in a JOBDIR in which a crawl is.
+    """Return the folder of a crawl in a JOBDIR.
 
     Raises
     ------
     ResumeError
         If there is none that this version can read.
     StorageError
-        If the file that matters most is missing.
+        If the essential file is missing.
     """
     if not jobdir.is_dir():
         what = "is no folder" if jobdir.exists() else "does not exist"
@@ -66,7 +65,7 @@ def _check_frontier(folder: Path) -> None:
         what = "empty"
     else:
         return
-    # A crawl writes journals from its first checkpoint on, so that there was a frontier where there are some.
+    # A crawl writes journals from its first checkpoint on, so where journals exist, there was a frontier.
     if journals_in(folder) or what == "empty":
         raise StorageError(
             f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
@@ -76,9 +75,9 @@ def _check_frontier(folder: Path) -> None:
 
 
 def _check_kinds(folder: Path) -> None:
-    """Raise an error if there is something else than files and folders: a link would be written through."""
+    """Raise an error if there is anything but files and folders: writing would follow a link."""
     for each in folder.iterdir():
-        with suppress(FileNotFoundError):  # a crawl that runs removes journals
+        with suppress(FileNotFoundError):  # a running crawl removes journals
             mode = each.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise ResumeError(f"{each} is no file, or leads elsewhere: put the file in its place, or remove it")
@@ -86,12 +85,12 @@ def _check_kinds(folder: Path) -> None:
 
 @contextmanager
 def locked(jobdir: Path) -> Iterator[Path]:
-    """Take the folder of a crawl for this process, and let others have it afterwards.
+    """Lock the folder of a crawl for this process during a block.
 
     Raises
     ------
     ResumeError
-        If there is no crawl in it that this version can read, or a process uses it.
+        If it has no crawl that this version can read, or a process uses it.
     StorageError
         If it cannot be read or written.
     """
@@ -106,7 +105,7 @@ def locked(jobdir: Path) -> Iterator[Path]:
 
 
 def user_of(folder: Path) -> str:
-    """Return the number of the process that uses a folder now, ``""`` if none does."""
+    """Return the id of the process that uses a folder now, ``""`` if none does."""
     if not (folder / LOCK).exists():
         return ""
     try:
@@ -114,18 +113,18 @@ def user_of(folder: Path) -> str:
             return ""
     except Timeout:
         return owner(folder)
-    except OSError:  # somebody else's, and not to be written by us
+    except OSError:  # another user's, and not writable
         return ""
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open the file of a frontier so that nothing of it changes.
+    """Open the file of a frontier without changing anything.
 
-    Without a log beside it nobody has it open, and SQLite would make two files to find that out; it is told so.
+    If there is no log next to it, nobody has it open. SQLite would create two files to find that out, so we tell it.
     """
     how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     database = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
-    with suppress(sqlite3.Error):  # malformed, as whoever asks it will see
+    with suppress(sqlite3.Error):  # malformed, as later queries will show
         database.execute("PRAGMA trusted_schema = OFF")
         parts = set(database.execute("SELECT type FROM sqlite_master UNION SELECT 'virtual' FROM sqlite_master WHERE "
                                      "type = 'table' AND rootpage = 0"))  # fmt: skip

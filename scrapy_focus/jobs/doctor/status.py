@@ -1,9 +1,9 @@
-"""What is in the folder of a crawl, without changing it, while a crawl runs in it or after it was killed.
+"""Reads the state of a crawl from its folder without changing it, during a crawl or after a kill.
 
-The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs
-may commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
+The last checkpoint is read as one snapshot of its SQLite file, and later events from the journals. A running crawl may
+commit a checkpoint in between and remove journals that were about to be read; then everything is read again.
 
-A folder may come from somebody else. So nothing of it is run: the policy is not read, and what it found best is among
+A folder may come from somebody else, so none of its code is run: the policy is not read, and its best arms are among
 the plain values of the checkpoint.
 """
 
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 _LAST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _NO_ROW = (1 << 63) - 1  # no link has this number
-_ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
+_ATTEMPTS = 5  # to read between two checkpoints of a running crawl
 _SENSELESS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _LIMITS: dict[str, type[float]] = {"requests": int, "bytes": int, "seconds": float}
 _LONGEST = 100  # characters of a rate
-_LONGEST_SAID = 1000  # of a sentence of the goal
-_MISSION = "mission: "  # what the names of its fields begin with in a description
+_LONGEST_SAID = 1000  # of a sentence from the goal
+_MISSION = "mission: "  # prefix of its fields in a description
 
 
 def read_status(jobdir: Path) -> dict[str, Any]:
-    """Return what is in a JOBDIR, as plain values for JSON; linear in the links, a quarter of a minute at ten million.
+    """Return the content of a JOBDIR as plain values for JSON; linear in the links, 15 s at ten million.
 
     Raises
     ------
     ResumeError
-        If there is no crawl in it that this version can read.
+        If it has no crawl that this version can read.
     StorageError
-        If it is damaged, so that not even this can be said.
+        If it is too damaged to say even this.
     """
     folder = folder_of(jobdir)
     user = user_of(folder)
@@ -89,12 +89,12 @@ def _state(user: str, tail: Tail) -> str:
     if tail.why:
         return "damaged"
     if tail.events or tail.flying or tail.lost_bytes:
-        return "killed"  # a crawl that stops writes a checkpoint, after which nothing comes
+        return "killed"  # a crawl that stops writes a checkpoint, and nothing after it
     return "stopped"
 
 
 def _read(folder: Path, *, busy: bool) -> tuple[dict[str, Any], dict[str, bytes], Tail]:
-    """Read the last checkpoint, and what came since."""
+    """Read the last checkpoint, and the events since."""
     path = folder / FRONTIER
     verify(path)
     for _ in range(_ATTEMPTS):
@@ -107,10 +107,10 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, Any], dict[str, bytes]
                     raise ResumeError(f"nothing is stored in {folder} yet: it has no checkpoint")
                 tail = read_tail(folder, int(notes["journal"]), flying)
                 if busy and not tail.last:
-                    continue  # another checkpoint is committed, and the journal of this one is gone
+                    continue  # another checkpoint was committed, and the journal of this one was removed
                 return _count(database), notes, tail
         except (StorageError, OSError) as error:
-            if not busy or not isinstance(error.__cause__ or error, FileNotFoundError):  # a journal, removed just now
+            if not busy or not isinstance(error.__cause__ or error, FileNotFoundError):  # a journal that was removed
                 raise
         except (sqlite3.Error, MemoryError, *_SENSELESS) as error:
             raise storage_error(path, error) from error
@@ -118,13 +118,13 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, Any], dict[str, bytes]
 
 
 def _count(database: sqlite3.Connection) -> dict[str, Any]:
-    """Count the links of a checkpoint by what is known of them, and say when the first of those is due that sleep."""
+    """Count the links of a checkpoint by state, and find when the first sleeping one is due."""
     counters = dict(database.execute("SELECT name, value FROM counters"))
     woke = float(counters.get("woke", 0))
     waits = "FROM links WHERE row NOT IN (SELECT row FROM flying) AND row < ?"
     until = (
         int(counters.get("anew", 0)) or _NO_ROW
-    )  # while links are placed anew, those that were placed are there twice
+    )  # while links are placed again, those already placed are stored twice
     waiting, arms = database.execute(
         f"SELECT count(*), count(DISTINCT arm) {waits} AND after <= ?",
         (until, woke),
@@ -138,7 +138,7 @@ def _count(database: sqlite3.Connection) -> dict[str, Any]:
     for state, blob in database.execute("SELECT state, keys FROM seen ORDER BY number DESC"):
         keys.append(np.frombuffer(blob, np.int64))
         states.append(np.full(len(keys[-1]), state))
-    _, first = np.unique(np.concatenate(keys), return_index=True)  # what waits or flies, then what is known last
+    _, first = np.unique(np.concatenate(keys), return_index=True)  # queued or in flight first, then the latest state
     last = np.concatenate(states)[first]
     counts = {state: int((last == state).sum()) for state in (State.FETCHED, State.PROBED, State.GIVEN_UP)}
     return {
@@ -153,7 +153,7 @@ def _count(database: sqlite3.Connection) -> dict[str, Any]:
 
 
 def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
-    """Return what the notes and the journals say of a crawl."""
+    """Return what the notes and the journals say about a crawl."""
     described = {str(name): str(text) for name, text in dict(crawl["description"] or {}).items()}
     spider = described.pop("spider", "")
     mission = _take_mission(described)
@@ -187,7 +187,7 @@ def _take_mission(described: dict[str, str]) -> dict[str, str]:
 def _budget(
     crawl: dict[str, Any], tail: Tail
 ) -> tuple[dict[str, float], dict[str, float | None], dict[str, float | None]]:
-    """Return what was used of each budget, its limit (``None``: there is none), and what is left of it."""
+    """Return for each budget the amount used, the limit (``None``: no limit), and the rest."""
     given = crawl.get("limits") or {}
     so_far = {**crawl["used"], **tail.used}
     used: dict[str, float] = {}
@@ -203,7 +203,7 @@ def _budget(
 
 
 def _best_arms(crawl: dict[str, Any]) -> dict[str, Any]:
-    """Return the arms that earned most until the last checkpoint, or why they are not known."""
+    """Return the arms that earned most until the last checkpoint, or why they are unknown."""
     best = crawl["best_arms"]
     if isinstance(best, str):
         return {"best_arms": [], "best_arms_error": best}
@@ -212,7 +212,7 @@ def _best_arms(crawl: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tables(crawl: dict[str, Any]) -> dict[str, Any]:
-    """Return what the policy showed of itself at the last checkpoint, or why that is not known."""
+    """Return the tables of the policy at the last checkpoint, or why they are unknown."""
     tables = crawl.get("tables", [])
     if isinstance(tables, str):
         return {"tables": [], "tables_error": tables}
@@ -232,7 +232,7 @@ def _versions(crawl: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:
-    """Return when a job was made and written, as ISO times, and how many seconds ago."""
+    """Return when a job was created and written, as ISO times, and how many seconds ago."""
     now = datetime.now(UTC)
     made = notes.get("made")
     written = max(found.st_mtime for found in _files(folder).values())
@@ -247,12 +247,12 @@ def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:
 
 
 def _iso(at: float) -> str:
-    """Return a time as ISO has it; beyond the year 9999, which it does not have, that year."""
+    """Return a time in ISO format; for a time after the year 9999, which ISO does not have, the year."""
     return datetime.fromtimestamp(min(max(at, 0.0), _LAST), UTC).isoformat(timespec="seconds")
 
 
 def _files(folder: Path) -> dict[str, os.stat_result]:
-    """Return the files that hold the crawl, by name; a journal may be removed meanwhile."""
+    """Return the files of the crawl by name; a journal may be removed meanwhile."""
     found = {}
     for name in (
         FRONTIER,

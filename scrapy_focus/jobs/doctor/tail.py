@@ -1,7 +1,7 @@
-"""What a stored crawl did since its last checkpoint, read from its journals without changing them.
+"""Reads what a stored crawl did since its last checkpoint from its journals, without changing them.
 
-A resume reads the journals from the number on that the checkpoint notes, and stops where one is cut, damaged or
-missing. This reads them the same way, and counts what a resume will find and what it will not.
+A resume reads the journals from the number in the checkpoint, and stops where one is cut, damaged or missing. This
+module reads them the same way, and counts what a resume will find and what it will lose.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Tail:
-    """The inputs of a crawl since a checkpoint, as far as they can be used."""
+    """The usable inputs of a crawl since a checkpoint."""
 
-    first: int  # number of the journal with which a resume begins
-    older: list[int]  # numbers of the journals that the checkpoint has made needless
-    later: list[int] = field(default_factory=list)  # and of those that no resume reads, because of what comes before
-    events: Counter[str] = field(default_factory=Counter)  # how many of each kind
-    found: int = 0  # links in them, known ones too
-    flying: set[int]  # ids of the picks that have no outcome at the end
-    counts: dict[str, int] = field(default_factory=dict)  # those of the crawl that changed, as they are at the end
-    used: dict[str, float] = field(default_factory=dict)  # of the budget; empty: as at the checkpoint
-    rewards: float = 0.0  # earned since
-    last: int = 0  # number of the journal in which they end, 0: the first one is missing
-    end: int = 0  # bytes of that one that can be used
-    why: str = ""  # it cannot be used any further; "": it can
-    lost_bytes: int = 0  # of all journals, behind that place
-    lost: Counter[str] = field(default_factory=Counter)  # whole events behind that place, by kind
+    first: int  # number of the first journal that a resume reads
+    older: list[int]  # numbers of the journals made obsolete by the checkpoint
+    later: list[int] = field(default_factory=list)  # numbers of those that no resume reads, after damage
+    events: Counter[str] = field(default_factory=Counter)  # by kind
+    found: int = 0  # links in them, including known ones
+    flying: set[int]  # ids of the picks without outcome at the end
+    counts: dict[str, int] = field(default_factory=dict)  # changed counts of the crawl, at the end
+    used: dict[str, float] = field(default_factory=dict)  # of the budget, at the end; empty: as at the checkpoint
+    rewards: float = 0.0  # earned since the checkpoint
+    last: int = 0  # number of the last usable journal, 0: the first one is missing
+    end: int = 0  # usable bytes of that one
+    why: str = ""  # why the rest is unusable; "": all is usable
+    lost_bytes: int = 0  # of all journals, after that point
+    lost: Counter[str] = field(default_factory=Counter)  # whole events after that point, by kind
 
 
 def _count(tail: Tail, event: Record) -> None:
-    """Count one event; nothing else here knows what an event holds, but :func:`_kind`.
+    """Count one event; apart from :func:`_kind`, only this function knows the content of events.
 
     Raises
     ------
     ValueError, LookupError, TypeError
-        If this version does not know it, or it does not fit those before it.
+        If this version does not know it, or it does not fit the events before it.
     """
     match event:
         case ("add", links, _, _):
@@ -80,12 +80,12 @@ def _kind(event: Record) -> str:
 
 
 def read_tail(folder: Path, first: int, flying: Collection[int]) -> Tail:
-    """Read the journals in a folder, beginning with number ``first``; ``flying`` are the picks in flight then.
+    """Read the journals in a folder, starting with number ``first``; ``flying`` are the picks in flight then.
 
     Raises
     ------
     StorageError
-        If one of them is there and cannot be read.
+        If one of them exists and cannot be read.
     """
     numbers = journals_in(folder)
     tail = Tail(first=first, older=[number for number in numbers if number < first], flying=set(flying))
@@ -111,7 +111,7 @@ def _read(path: Path, tail: Tail) -> None:
             kind = _kind(event)
             _count(tail, event)
             tail.end, kind = end, ""
-    except Exception as error:  # a record that is whole, and does not make sense
+    except Exception as error:  # a whole record with invalid content
         if isinstance(error, StorageError) and isinstance(error.__cause__, OSError):
             raise
         tail.why = (
@@ -136,5 +136,5 @@ def _count_lost(path: Path, start: int, tail: Tail) -> None:
 def _kind_of_body(body: bytes) -> str:
     try:
         return _kind(loads_plain(body))
-    except Exception:  # whole, and of another version or project
+    except Exception:  # whole, but of another version or project
         return "other"
