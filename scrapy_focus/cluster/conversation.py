@@ -1,4 +1,4 @@
-"""How a worker talks with its leader: what is said goes out together, and is said again until it is answered."""
+"""A worker's conversation with its leader: reports are sent together, and again until they are answered."""
 
 from __future__ import annotations
 
@@ -21,63 +21,63 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_TOGETHER = 0.1  # seconds: what comes together goes together
-_SOON = 0.02  # the same where somebody waits, or has little left
-_HUNGRY = 0.3  # seconds between two questions of a worker that has nothing to do
+_TOGETHER = 0.1  # seconds: reports within this time are sent together
+_SOON = 0.02  # likewise, if a request waits, or few leases are left
+_HUNGRY = 0.3  # seconds between two messages of an idle worker
 _PATIENT = 5  # seconds at most between two attempts to reach the leader
-_RESET = 4  # failures after which the way to the leader is looked for anew
-_SHOWN = 20  # failures after which one is logged again, without an answer in between
-_FAREWELL = 60.0  # seconds for which a worker that closes tries to reach the leader
+_RESET = 4  # failures after which the connection is reset
+_SHOWN = 20  # failures without success after which one is logged again
+_FAREWELL = 60.0  # seconds for which a closing worker tries to reach the leader
 
 
 class Talker(Protocol):
-    """For whom a conversation is held; :class:`~scrapy_focus.cluster.worker.Worker` is one."""
+    """The owner of a conversation; :class:`~scrapy_focus.cluster.worker.Worker` is one."""
 
     name: str
-    asked: AskedLeader  # what requests wait for
+    asked: AskedLeader  # requests that wait for the leader
 
     def want(self) -> int:
-        """How many leases are wanted."""
+        """Return how many leases are wanted."""
 
     @property
     def is_hungry(self) -> bool:
         """Whether few leases are left."""
 
     def hello(self, unheard: Set[int]) -> Hello:
-        """Return how it comes; ``unheard`` are the ids of picks that were reported or released without an answer."""
+        """Return the joining message; ``unheard``: ids of picks reported or released without an answer."""
 
     def message(self, session: str, said: list[Said]) -> Exchange:
-        """Return what it says and wants."""
+        """Return the next message to the leader."""
 
     def unsay(self, message: Exchange) -> None:
-        """A message may not have reached the leader."""
+        """Handle a message that may not have reached the leader."""
 
     def heard(self, message: Exchange, answer: Answer) -> None:
-        """The leader answered a message."""
+        """Handle the leader's answer to a message."""
 
     def lose(self, lost: set[int]) -> None:
-        """Leases ended that it held."""
+        """Handle leases that ended while it held them."""
 
     def refuse(self, why: str) -> None:
-        """It cannot take part."""
+        """Handle the leader's refusal."""
 
     def fail(self, why: str) -> None:
-        """The leader cannot write its files any more."""
+        """Handle a leader that cannot write its files any more."""
 
 
 class Conversation:
-    """Talks with a leader as long as a worker has something to say or wants something.
+    """Talks with a leader as long as a worker has something to report or wants something.
 
     Parameters
     ----------
     talker
-        Whose conversation it is.
+        The owner of the conversation.
     engine
-        How the leader is reached.
+        The connection to the leader.
     lease
-        Seconds after which the leader gives up a worker that it does not hear of.
+        Seconds without a message after which the leader gives up a worker.
     where
-        What the worker is part of, in words.
+        The crawl that the worker is part of, in words.
     counts
         Where failed calls are counted.
     """
@@ -85,7 +85,7 @@ class Conversation:
     def __init__(self, talker: Talker, engine: Engine, *, lease: float, where: str, counts: Counter[str]) -> None:
         self.task: asyncio.Task[None] | None = None
         self.is_closing = False
-        self.in_vain = False  # whether nothing came when leases were asked for last
+        self.in_vain = False  # whether the last request for leases brought none
         self._talker = talker
         self._engine = engine
         self._lease = lease
@@ -102,22 +102,22 @@ class Conversation:
 
     @property
     def n_unheard(self) -> int:
-        """How much was said that the leader did not answer yet."""
+        """How many reports the leader did not answer yet."""
         return len(self._outbox) + len(self._said)
 
     def say(self, said: Said) -> None:
-        """Say something with the next message."""
+        """Add a report to the next message."""
         self._outbox.append(said)
         self.stir()
 
     def stir(self) -> None:
-        """There is something to say, or something is wanted."""
+        """Wake up: there is something to report or to ask for."""
         if self.task is None:
             self.task = asyncio.ensure_future(self._converse())
         self._kick.set()
 
     async def end(self) -> None:
-        """Wait until all is said, for a while."""
+        """Wait until everything is reported, for a while."""
         if self.task is None:
             return
         try:
@@ -147,7 +147,7 @@ class Conversation:
             await self._rest(got)
 
     async def _join(self) -> None:
-        self._said, self._outbox = [*self._said, *self._outbox], []  # what is said from now on comes after that
+        self._said, self._outbox = [*self._said, *self._outbox], []  # later reports come after these
         unheard = self._said
         hello = self._talker.hello({said[1] for said in unheard if said[0] in ("outcome", "release")})
         welcome: Welcome = await self._engine.call("join", hello)
@@ -167,7 +167,7 @@ class Conversation:
         self._session = welcome.session
 
     async def _exchange(self) -> bool:
-        """Say what there is to say, and return whether leases came."""
+        """Send a message, and return whether leases arrived."""
         said = self._said = [*self._said, *self._outbox]
         self._outbox = []
         message = self._talker.message(self._session, said)
@@ -187,19 +187,19 @@ class Conversation:
         return bool(answer.leases)
 
     def _answered(self) -> None:
-        """The leader can be reached."""
+        """Note that the leader can be reached."""
         if self._failed_with:
             logger.info("%s answers again, after %.0f s", self._where, time.monotonic() - self._missed_since)
         self._failures = 0
         self._failed_with.clear()
 
     async def _rest(self, got: bool) -> None:
-        """Wait until something is to be said, or it is time to be heard of."""
+        """Wait until there is something to report, or the next message is due."""
         talker = self._talker
         if not talker.asked:
             wants = talker.want() > 0
             wait = _HUNGRY if wants else self._lease / 3
-            self.in_vain = wants and not got  # it was asked for, and there is nothing
+            self.in_vain = wants and not got  # it asked, and got nothing
             if self.in_vain and not self._outbox:
                 self._kick.clear()
             with suppress(TimeoutError):
@@ -209,14 +209,14 @@ class Conversation:
         self._kick.clear()
 
     async def _give_way(self, error: Exception) -> None:
-        """A call failed: end where the leader cannot take this worker, and try again later otherwise."""
+        """Handle a failed call: end if the leader cannot admit this worker, and try again later otherwise."""
         if isinstance(error, ConfigError | ResumeError) and not isinstance(error, FolderInUseError):
             self._refuse(str(error))
         else:
             await self._fail(error)
 
     async def _fail(self, error: Exception) -> None:
-        """The leader cannot be reached: it may be gone, or the way to it."""
+        """Handle an unreachable leader: it may be gone, or the connection."""
         self._session = ""
         self._failures += 1
         self._counts["worker/failed_calls"] += 1

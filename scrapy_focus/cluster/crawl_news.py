@@ -1,4 +1,4 @@
-"""What a worker knows of the crawl: what its leader said last."""
+"""A worker's knowledge of the crawl, from the leader's last answers."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from scrapy_focus.cluster.messages import Answer, News, Portrait
     from scrapy_focus.core.abilities import Left, PolicyTable, WatchedPage
 
-_HUNGRY = 0.3  # seconds between two questions of a worker that has nothing to do
+_HUNGRY = 0.3  # seconds between two messages of an idle worker
 _LOOKS = 5.0  # seconds between two portraits
-_RECENT = 256  # rewards of which the time is remembered
+_RECENT = 256  # rewards whose time is remembered
 
 
 class CrawlNews:
-    """Keeps the last news and the last portrait of a crawl, and asks for a portrait when somebody looks at it.
+    """Keeps the last news and the last portrait of a crawl; requests a portrait when one is read.
 
     Parameters
     ----------
     now
-        What time it is here, in seconds since the epoch.
+        Returns the local time, in seconds since the epoch.
     speed
-        Seconds of that clock in one of the machine's.
+        Seconds of that clock per second of the machine's.
     """
 
     def __init__(self, now: Callable[[], float], speed: float) -> None:
         self.news: News | None = None
-        self.finished = ""  # why the crawl is over, as the leader says
+        self.finished = ""  # why the crawl is over, according to the leader
         self.wants_portrait = True
         self._now = now
         self._speed = speed
-        self._at = time.monotonic()  # when the news came
+        self._at = time.monotonic()  # when the news arrived
         self._portrait: Portrait | None = None
         self._looked = float("-inf")
         self._found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)
@@ -57,9 +57,7 @@ class CrawlNews:
         self.finished = answer.finished
 
     def time(self, seconds: float | None) -> float | None:
-        """Return the time that was so many seconds away when the leader said so; if it came since, when that is
-        asked again.
-        """
+        """Return the time that was so many seconds away in the last news; if it has passed, the next message's time."""
         if seconds is None:
             return None
         since = (time.monotonic() - self._at) * self._speed
@@ -67,7 +65,7 @@ class CrawlNews:
 
     @property
     def asleep(self) -> int:
-        """How many links wait until a time."""
+        """How many links sleep until a time."""
         return 0 if self.news is None else self.news.asleep
 
     @property
@@ -77,7 +75,7 @@ class CrawlNews:
 
     @property
     def next_turn(self) -> float | None:
-        """When the rate of the budget lets the next link be chosen, likewise."""
+        """When the rate of the budget allows the next choice, likewise."""
         return None if self.news is None else self.time(self.news.next_turn)
 
     @property
@@ -86,7 +84,7 @@ class CrawlNews:
         return None if self.news is None else self.time(self.news.due)
 
     def whole(self, at: float, best: int) -> Status | None:
-        """Return how the crawl of all machines stands, with so many of the best arms; ``None``: not known yet."""
+        """Return the state of the crawl of all machines, with so many of the best arms; ``None``: unknown yet."""
         news = self.news
         if news is None:
             return None
@@ -100,7 +98,7 @@ class CrawlNews:
             best_arms=self.best_arms(best), left=self.left, cost=self.cost,
         )  # fmt: skip
 
-    # What the policy shows of itself, as core/forecasts.py has it
+    # The policy's forecasts, with the interface of core/forecasts.py
 
     def best_arms(self, k: int) -> Sequence[tuple[str, float, int]]:
         """Return up to ``k`` of the best arms."""
@@ -108,12 +106,12 @@ class CrawlNews:
 
     @property
     def left(self) -> Left | None:
-        """How many targets are expected to be left."""
+        """Return how many targets are expected to be left."""
         return None if self._portrait is None else self._portrait.left
 
     @property
     def cost(self) -> float | None:
-        """How many requests the next target is expected to cost."""
+        """Return how many requests the next target is expected to cost."""
         return None if self._portrait is None else self._portrait.cost
 
     def watched(self, most: int) -> list[WatchedPage]:
@@ -121,11 +119,11 @@ class CrawlNews:
         return []
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables of the policy as the leader showed them last."""
+        """Return the tables of the policy from the last portrait."""
         self.look()
         return [] if self._portrait is None else [*self._portrait.tables]
 
     def look(self) -> None:
-        """Somebody looks: the next message asks for a portrait, unless the last one is new."""
+        """Have the next message request a portrait, unless the last one is new."""
         if time.monotonic() - self._looked > _LOOKS:
             self.wants_portrait = True

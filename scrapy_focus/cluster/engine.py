@@ -1,4 +1,4 @@
-"""How a worker reaches its leader: all that an engine has to do."""
+"""The interface between a worker and its leader: all that an engine has to provide."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import Any, Protocol
 
 
 class Engine(Protocol):
-    """Carries calls to the one leader of a crawl, and makes that where there is none.
+    """Carries calls to the single leader of a crawl, and creates it if there is none.
 
-    Calls of one worker come one after the other. One that failed may have been executed: the leader and its workers
-    bear that.
+    Calls of one worker do not overlap. A failed call may have been executed: the leader and its workers tolerate that.
     """
 
     async def call(self, method: str, *args: Any) -> Any:
-        """Call a method of the leader, and return what it returns.
+        """Call a method of the leader, and return its result.
 
         Raises
         ------
@@ -22,7 +21,7 @@ class Engine(Protocol):
         """
 
     async def reset(self) -> None:
-        """Calls failed again and again: leave, so that the next call finds the leader anew."""
+        """Disconnect after repeated failures, so that the next call finds the leader anew."""
 
     async def close(self) -> None:
-        """No more calls come."""
+        """Close: no more calls follow."""

@@ -1,4 +1,4 @@
-"""The leases that a worker holds: waiting here, in flight, or lost."""
+"""The leases of a worker: queued here, in flight, or lost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class HeldLeases:
-    """Holds each lease from the leader's answer until its pick is reported or given back.
+    """Holds each lease from the leader's answer until its pick is reported or returned.
 
     Parameters
     ----------
     linger
-        Seconds for which a host that was asked is this worker's.
+        Seconds for which a host belongs to this worker after its last request.
     """
 
     def __init__(self, linger: float) -> None:
@@ -27,19 +27,19 @@ class HeldLeases:
         self.waiting: deque[Pick] = deque()  # not handed out
         self.flying: dict[int, Pick] = {}  # by id
         self.flying_keys: set[int] = set()
-        self.lost: set[int] = set()  # ids of picks in flight whose lease ended: nothing that comes of them counts
-        self.unsent: set[int] = set()  # ids of leases whose request did not go out
-        self._probes: set[int] = set()  # ids of picks in flight that are looked at with a HEAD
-        self._whys: dict[int, dict[str, Any]] = {}  # by id of a waiting lease: what the policy said of its choice
-        self._hosts: dict[str, float] = {}  # when a lease of each was here last, in seconds of time.monotonic
+        self.lost: set[int] = set()  # ids of picks in flight whose lease ended: their outcomes do not count
+        self.unsent: set[int] = set()  # ids of leases whose request was not sent
+        self._probes: set[int] = set()  # ids of picks in flight that are probed with a HEAD
+        self._whys: dict[int, dict[str, Any]] = {}  # by id of a queued lease: the policy's reason for its choice
+        self._hosts: dict[str, float] = {}  # time of the last lease of each host, in seconds of time.monotonic
 
     @property
     def ids(self) -> list[int]:
-        """The ids of all that wait or are in flight."""
+        """The ids of all leases that are queued or in flight."""
         return [*(pick.id for pick in self.waiting), *self.flying]
 
     def take(self, lease: Lease) -> Pick:
-        """A lease came; return its pick, which waits here now."""
+        """Queue a new lease; return its pick."""
         pick = lease.pick()
         self.waiting.append(pick)
         self.unsent.add(pick.id)
@@ -49,10 +49,10 @@ class HeldLeases:
         return pick
 
     def hand_out(self, busy: Collection[str]) -> tuple[Pick, dict[str, Any]] | None:
-        """Return the first that waits for a host that is not busy, and what the policy said of it: it is in flight.
+        """Return the first pick whose host is free, now in flight, and the policy's reason for it.
 
-        A page that is in flight by a lease that ended is not asked for beside that: links of the one would be known to
-        the other.
+        A page that is in flight by a lease that ended is not fetched in parallel: links of one would be known to the
+        other.
         """
         for at, pick in enumerate(self.waiting):
             if pick.host not in busy and pick.key not in self.flying_keys:
@@ -66,7 +66,7 @@ class HeldLeases:
         return None
 
     def land(self, pick_id: int) -> bool:
-        """A pick is not in flight any more; return whether its request went out."""
+        """Remove a pick from those in flight; return whether its request was sent."""
         pick = self.flying.pop(pick_id)
         self.lost.discard(pick_id)
         self.flying_keys.discard(pick.key)
@@ -76,16 +76,16 @@ class HeldLeases:
         return is_sent
 
     def give_back(self) -> Iterator[int]:
-        """Yield the ids of all that wait; none of them waits any more."""
+        """Yield the ids of all queued leases, and remove them."""
         while self.waiting:
             yield self._forget(self.waiting.popleft())
 
     def give_back_last(self) -> int:
-        """Return the id of the last that waits; it does not wait any more."""
+        """Remove the last queued lease, and return its id."""
         return self._forget(self.waiting.pop())
 
     def lose(self, lost: set[int]) -> None:
-        """Leases ended; their requests are counted as sent."""
+        """Note leases that ended; their requests count as sent."""
         self.waiting = deque(pick for pick in self.waiting if pick.id not in lost)
         self.lost |= lost & self.flying.keys()
         self.unsent -= lost - self.lost
@@ -93,9 +93,7 @@ class HeldLeases:
             self._whys.pop(pick_id, None)
 
     def use_probe(self) -> bool:
-        """Use the request of a pick that is looked at with a HEAD, which goes out by itself; ``False``: there is
-        none.
-        """
+        """Use the request of a pick that is probed with a HEAD, which is sent separately; ``False``: there is none."""
         probe = next(iter(self._probes & self.unsent), None)
         if probe is None:
             return False
@@ -103,7 +101,7 @@ class HeldLeases:
         return True
 
     def recent_hosts(self) -> list[str]:
-        """Return the hosts that are this worker's still."""
+        """Return the hosts that still belong to this worker."""
         since = time.monotonic() - self.linger
         self._hosts = {host: at for host, at in self._hosts.items() if at > since}
         return [*self._hosts]

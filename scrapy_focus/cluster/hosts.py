@@ -1,4 +1,4 @@
-"""Which worker has which host: a host stays in one downloader until it was left alone for longer than any delay."""
+"""Assigns hosts to workers: a host stays in one downloader until it has rested longer than any delay."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Tenure:
-    owner: str  # "": who had it went, and it rests
-    last: str  # who had it last
-    until: float  # seconds; until then it stays as it is where nobody has a lease of it
+    owner: str  # "": the owner left, and the host rests
+    last: str  # the last owner
+    until: float  # seconds; until then it keeps its owner, even without leases
     out: int = 0  # leases
 
 
 class Hosts:
-    """Who has each host that was asked lately; times are seconds of the leader's clock.
+    """The owner of each recently requested host; times are seconds of the leader's clock.
 
     Parameters
     ----------
     linger
         Seconds for which a host stays with its last owner.
     rest
-        Seconds for which a host rests when its owner goes, or hands it on; ``linger`` by default.
+        Seconds for which a host rests when its owner leaves, or hands it on; ``linger`` by default.
     per_host
         Leases of one host at a time.
     """
@@ -34,9 +34,9 @@ class Hosts:
         self.linger = linger
         self.rest = linger if rest is None else rest
         self.per_host = per_host
-        self.full: set[str] = set()  # have as many leases as they may
-        self.version = 0  # another one whenever a host gets another owner, or rests
-        self.resting: set[str] = set()  # those whose owners went
+        self.full: set[str] = set()  # have as many leases as allowed
+        self.version = 0  # changes whenever a host gets another owner, or rests
+        self.resting: set[str] = set()  # those whose owners left
         self._tenures: dict[str, _Tenure] = {}
         self._of: dict[str, set[str]] = {}  # by owner
 
@@ -44,29 +44,29 @@ class Hosts:
         return len(self._tenures)
 
     def of(self, owner: str) -> set[str]:
-        """Return the hosts that a worker has. Not to be changed."""
+        """Return the hosts of a worker. Do not modify the set."""
         return self._of.get(owner, set())
 
     def owner(self, host: str) -> str:
-        """Return who has a host, ``""`` if anybody may have it."""
+        """Return the owner of a host, ``""`` if it has none."""
         tenure = self._tenures.get(host)
         return "" if tenure is None else tenure.owner
 
     def take(self, host: str, owner: str, now: float) -> None:
-        """A worker gets a lease of a host, and has that host from now on."""
+        """Give a host to a worker that gets a lease of it."""
         tenure = self._give(host, owner, now)
         tenure.out += 1
         if tenure.out >= self.per_host:
             self.full.add(host)
 
     def keep(self, host: str, owner: str, now: float) -> None:
-        """A worker says that it asked a host lately: it has it, unless another one did later."""
+        """Give a host to a worker that says it requested it lately, unless another one did later."""
         tenure = self._tenures.get(host)
         if tenure is None or tenure.last == owner:
             self._give(host, owner, now)
 
     def leave(self, host: str, now: float) -> None:
-        """A lease of a host is over."""
+        """Count a lease of a host as over."""
         tenure = self._tenures[host]
         tenure.out -= 1
         tenure.until = now + (self.linger if tenure.owner else self.rest)
@@ -74,14 +74,14 @@ class Hosts:
             self.full.discard(host)
 
     def gone(self, owner: str, now: float) -> None:
-        """A worker went: nobody asks its hosts until any delay is over."""
+        """Let the hosts of a worker that left rest until any delay is over."""
         self._rest(self._of.pop(owner, set()), now)
 
     def hand_on(self, owner: str, among: int, now: float) -> int:
-        """A worker that has more to do than it can gives up its share of those hosts of which it has leases.
+        """Take from a worker with too much to do its share of the hosts that it has leases of.
 
-        They rest when these are over, and anybody may have them then; ``among``: how many workers share. Returns how
-        many these are.
+        They rest when these leases are over, and are free afterwards; ``among``: the number of workers. Returns the
+        number of hosts.
         """
         mine = self.of(owner)
         asked = sorted((self._tenures[host].out, host) for host in mine if self._tenures[host].out)
@@ -91,7 +91,7 @@ class Hosts:
         return len(given)
 
     def forget(self, now: float) -> None:
-        """Let anybody have the hosts that were left alone for long enough; linear in the hosts."""
+        """Free the hosts that have rested long enough; linear in the hosts."""
         idle = [host for host, tenure in self._tenures.items() if not tenure.out and tenure.until < now]
         for host in idle:
             owner = self._tenures.pop(host).owner
@@ -101,7 +101,7 @@ class Hosts:
                 self._of[owner].discard(host)
 
     def _rest(self, hosts: Iterable[str], now: float) -> None:
-        """Nobody has these from now on, until they were left alone for long enough."""
+        """Let hosts rest: they have no owner until they have rested long enough."""
         for host in hosts:
             tenure = self._tenures[host]
             tenure.owner, tenure.until = "", now + self.rest

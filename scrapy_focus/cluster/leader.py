@@ -1,15 +1,14 @@
-"""The leader: who has the crawl that all workers share. It knows no engine and no network.
+"""The leader owns the crawl that all workers share. It is independent of engine and network.
 
-Its calls come one after the other. What is exact is exact here and in the journal of the crawl:
+Its calls do not overlap. Exactness is guaranteed here and by the journal of the crawl:
 
-* A pick id is given out once for ever, and the journal has it before anybody sees it: it is the fencing token. What a
-  worker says of a pick counts if the lease is still that worker's; all else is refused, and counted.
-* A lease reserves one request of the budget. What its worker says tells whether that went out. A lease that ends
-  unheard counts as sent, since its worker may have sent it; one that its worker never received costs nothing.
-* Requests beyond one for each pick are granted ahead and count as used; those that were not sent are given back.
-* A host belongs to the worker that had it last, until nobody had it for longer than any delay. So delays, cookies,
-  robots.txt and connections stay in one downloader. Who comes late gets hosts of those that have enough to do, which
-  rest for as long first.
+* A pick id is used only once, and is in the journal before a worker sees it: it is the fencing token. A worker's
+  message about a pick counts if the lease still belongs to that worker; all others are refused, and counted.
+* A lease reserves one request of the budget. Its worker reports whether that was sent. A lease that ends without a
+  report counts as sent, since its worker may have sent it; one that its worker never received costs nothing.
+* Requests beyond one for each pick are granted ahead and count as used; unsent ones are returned.
+* A host belongs to its last worker until it has rested longer than any delay. So delays, cookies, robots.txt and
+  connections stay in one downloader. A late worker gets hosts of workers with enough to do, after the same rest.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_READY = 16  # picks that may lie ready for a worker at others' asking, at most
-_GATHER = 10.0  # seconds in which workers of an earlier leader come back, if they do
+_READY = 16  # picks reserved for a worker at the request of others, at most
+_GATHER = 10.0  # seconds for workers of an earlier leader to rejoin
 
 
 class ToldGoal:
-    """The goal of a leader: its workers have the pages, and say what each is worth.
+    """The goal of a leader: its workers have the pages, and report the rewards.
 
     Parameters
     ----------
     goal
-        That of the workers, by which this one is described.
+        The goal of the workers, used to describe this one.
     """
 
     def __init__(self, goal: Goal) -> None:
@@ -76,35 +75,35 @@ class ToldGoal:
 
 @dataclass(slots=True)
 class _Member:
-    """A worker that is there."""
+    """A worker that has joined."""
 
     session: str
-    seen: float  # seconds of the clock; when it was heard of last
-    ready: deque[int] = field(default_factory=deque)  # ids of picks that it was not given yet
-    held: set[int] = field(default_factory=set)  # ids of its leases, those that lie ready too
+    seen: float  # seconds of the clock; time of its last message
+    ready: deque[int] = field(default_factory=deque)  # ids of picks reserved for it
+    held: set[int] = field(default_factory=set)  # ids of its leases, including reserved ones
     idle: float | None = None  # seconds of the clock; since when it asks in vain
-    is_sated: bool = False  # whether it was given all that it wanted last
+    is_sated: bool = False  # whether its last request was met in full
 
 
 class Leader:
-    """Leases the picks of a crawl to workers, and lets it hear what they say.
+    """Leases the picks of a crawl to workers, and passes their messages to the crawl.
 
     Parameters
     ----------
     crawl
         The crawl, made with ``is_shared=True`` and a :class:`ToldGoal`. The leader closes it.
     agreed
-        What has to be equal for all workers: names and values, as text.
+        Values that have to be equal for all workers: names and values, as text.
     lease
-        Seconds after which the leases of a worker end that is not heard of.
+        Seconds without a message after which the leases of a worker end.
     linger
-        Seconds for which a host stays with the worker that had it last: longer than any delay between two requests.
+        Seconds for which a host stays with its last worker: longer than any delay between two requests.
     rest
-        Seconds for which nobody asks a host whose worker went: as long as any delay; ``linger`` by default.
+        Seconds for which a host rests after its worker left: as long as any delay; ``linger`` by default.
     per_host
         Leases of one host at a time.
     most_out
-        Leases at a time, those that lie ready too; by default as many as
+        Leases at a time, including reserved ones; by default, the number that
         :func:`~scrapy_focus.core.outstanding.most_out` allows after so many outcomes.
     learned_to
         The file in which the policy saves what it learned when the crawl is closed.
@@ -137,14 +136,14 @@ class Leader:
         self._members: dict[str, _Member] = {}
         self._hosts = Hosts(linger=linger, rest=rest, per_host=per_host)
         self._closed: frozenset[str] = frozenset()  # hosts that stay closed for a while
-        self._closed_for: tuple[int, tuple[str, ...]] = (-1, ())  # what that follows from
-        self._ends: dict[int, float] = {}  # by lease: when it ends, if its worker is not heard of
+        self._closed_for: tuple[int, tuple[str, ...]] = (-1, ())  # the versions from which that was computed
+        self._ends: dict[int, float] = {}  # by lease: when it ends without a message of its worker
         self._reaped = clock()
         self._stopped = ""
-        self._claims: dict[int, int] = {}  # by key to which a pick was redirected: the pick
-        self._claimed: dict[int, list[int]] = {}  # the same, by pick
-        self._whys: dict[int, dict[str, Any]] = {}  # by lease that lies ready: what the policy said of its choice
-        self._absent: set[str] = set()  # workers of an earlier leader that may come back
+        self._claims: dict[int, int] = {}  # pick by the key of its redirect target
+        self._claimed: dict[int, list[int]] = {}  # likewise, keys by pick
+        self._whys: dict[int, dict[str, Any]] = {}  # by reserved lease: the policy's reason for its choice
+        self._absent: set[str] = set()  # workers of an earlier leader that may rejoin
         self._since = now = clock()
         for pick_id, owner in [*crawl.leases.owners.items()]:  # of an earlier leader
             self._absent.add(owner)
@@ -152,13 +151,13 @@ class Leader:
             self._hosts.take(crawl.picks[pick_id].host, owner, now)
         self._gather_until, self._back_until = now + min(lease, _GATHER), now + lease
 
-    # What workers call
+    # Called by workers
 
     def join(self, hello: Hello) -> Welcome:
-        """A worker comes, or comes back after it lost its session: what both believe is made equal.
+        """Admit a worker that joins, or that rejoins after it lost its session, and reconcile the leases.
 
-        Leases that it does not name never came to it: they are released and cost nothing. What it was granted beyond
-        one request for each pick, and never received, is given back.
+        Leases that it does not name never reached it: they are released and cost nothing. Further requests that it was
+        granted but never received are returned.
         """
         now = self.clock()
         if self.failure:
@@ -205,7 +204,7 @@ class Leader:
         return Welcome(member.session, kept)
 
     def exchange(self, message: Exchange) -> Answer:
-        """A worker says what happened, and says what it wants."""
+        """Process the reports and wishes of a worker."""
         now = self.clock()
         member = self._members.get(message.worker)
         if self.is_closed or member is None or member.session != message.session:
@@ -223,7 +222,7 @@ class Leader:
     def _exchange(self, message: Exchange, member: _Member, now: float) -> Answer:
         self.counts["exchanges"] += 1
         self._renew(member, message.alive, now)
-        self._grant(message.worker, -message.unused)  # before what may make the budget look used up
+        self._grant(message.worker, -message.unused)  # before anything can make the budget look used up
         unplaced: list[int] = []
         for said in message.said:
             self._hear(message.worker, member, said, unplaced)
@@ -247,7 +246,7 @@ class Leader:
         )
 
     def _renew(self, member: _Member, alive: Iterable[int], now: float) -> None:
-        """Let the leases last that a worker says it has, and those that lie ready for it."""
+        """Extend the leases that a worker says it has, and those reserved for it."""
         for pick_id in alive:
             if pick_id in member.held:
                 self._ends[pick_id] = now + self.lease
@@ -255,9 +254,9 @@ class Leader:
             self._ends[pick_id] = now + self.lease
 
     def leave(self, worker: str, session: str, unused: int = 0) -> bool:
-        """A worker goes, and has said all that it had to say: what it still holds was never sent.
+        """Let a worker leave after its last report: its remaining leases were never sent.
 
-        With the last one the leader closes; returns whether it did.
+        With the last worker, the leader closes; returns whether it did.
         """
         member = self._members.get(worker)
         if member is None or member.session != session or self.is_closed:
@@ -277,9 +276,9 @@ class Leader:
         return self.is_closed
 
     def stop(self, reason: str = "stopped") -> bool:
-        """End the crawl for all workers: nothing more is leased, and what is out is still heard of.
+        """End the crawl for all workers: nothing more is leased, but leases in flight are still reported.
 
-        Returns whether it is closed, which it is where no worker is heard of; to be called until it is.
+        Returns whether it is closed, which requires that no worker is active; call it until it is.
         """
         self._stopped = self._stopped or reason
         if not self.is_closed:
@@ -289,9 +288,9 @@ class Leader:
         return self.is_closed
 
     def close(self) -> dict[str, Any]:
-        """Write a checkpoint, and close the crawl. Idempotent. Returns what :meth:`status` says.
+        """Write a checkpoint, and close the crawl. Idempotent. Returns :meth:`status`.
 
-        A checkpoint that cannot be written is logged: the journal has all.
+        A failure of the checkpoint is logged: the journal has everything.
         """
         status = self.status()
         if not self.is_closed:
@@ -312,7 +311,7 @@ class Leader:
             logger.error("The crawl could not be closed as it should: %s", reason_of(error))
 
     def _fail(self, error: StorageError) -> None:
-        """End the crawl: its files are whole, and nothing can be added to them. Others may have its folder."""
+        """End the crawl and release its folder: its files are intact, but nothing can be added to them."""
         self.failure = reason_of(error, PARAGRAPH)
         logger.error("The leader ends the crawl for all workers: %s", self.failure)
         self._close_crawl()
@@ -323,21 +322,21 @@ class Leader:
         return Welcome(failed=self.failure)
 
     def _close_when_told(self, now: float) -> None:
-        """Be closed once all workers that are heard of know that the crawl failed."""
+        """Close once all active workers know that the crawl failed."""
         self._members = {name: each for name, each in self._members.items() if now - each.seen <= self.lease}
         self.is_closed = self.is_closed or not self._members
 
-    # What can be seen
+    # For inspection
 
     def finished(self) -> str:
-        """Why the crawl is over, or ``""``; it is not over for its budget while a lease is out."""
+        """Why the crawl is over, or ``""``; a used-up budget does not end it while a lease is in flight."""
         reason = self._stopped or self.crawl.finished()
         if reason.startswith("budget_requests") and self.crawl.leases.owners:
             return ""
         return reason
 
     def status(self) -> dict[str, Any]:
-        """Return what is known of crawl, workers, leases and hosts, as plain values."""
+        """Return the state of crawl, workers, leases and hosts, as plain values."""
         crawl, now = self.crawl, self.clock()
         status = crawl.status()
         return {
@@ -367,7 +366,7 @@ class Leader:
         }
 
     def news(self) -> News:
-        """Return how the crawl stands."""
+        """Return the state of the crawl."""
         crawl, status = self.crawl, self.crawl.status()
         counts: dict[str, float] = dict(self.counts)
         counts |= {
@@ -389,14 +388,14 @@ class Leader:
         )  # fmt: skip
 
     def portrait(self, best: int = 10) -> Portrait:
-        """Return what takes a while to find out."""
+        """Return the facts that are slow to compute."""
         status = self.crawl.status(best=best)
         return Portrait([*status.found_at], status.best_arms, status.left, status.cost, self.crawl.forecasts.tables())
 
     def reap(self) -> None:
-        """Let leases end whose workers are not heard of: their links wait again, and their requests count as sent.
+        """End the leases of silent workers: their links are queued again, and their requests count as sent.
 
-        Where nobody is left, the leader closes. :meth:`exchange` does this too; an engine does it now and then, as the
+        If no worker is left, the leader closes. :meth:`exchange` does this too; an engine does it now and then, as the
         last worker may be killed.
         """
         now = self.clock()
@@ -418,7 +417,7 @@ class Leader:
     def _reap(self, now: float) -> None:
         for worker, member in [*self._members.items()]:
             if now - member.seen > self.lease:
-                for pick_id in [*member.ready]:  # it was never told of these
+                for pick_id in [*member.ready]:  # it never received these
                     self._end(pick_id)
                     self.crawl.release(pick_id)
                 self._part(worker)
@@ -438,7 +437,7 @@ class Leader:
         del self._members[worker]
         self._hosts.gone(worker, self.clock())
 
-    # What workers say
+    # Messages of workers
 
     def _hear(self, worker: str, member: _Member, said: Said, unplaced: list[int]) -> None:
         match said:
@@ -466,28 +465,29 @@ class Leader:
                 self.crawl.hear([Signal(*signal) for signal in signals])
 
     def _end_used(self, pick_id: int, is_sent: bool) -> None:
-        """A worker says that a lease ended, and whether its request went out."""
+        """Count a lease as ended; its worker says whether its request was sent."""
         if is_sent:
             self._charge(pick_id)
         self._end(pick_id)
 
     def _grant(self, worker: str, n: int) -> int:
-        """Let a worker send up to ``n`` requests beyond one for each pick; they count as used.
+        """Grant a worker up to ``n`` requests beyond one for each pick; they count as used.
 
-        Returns how many these are. Below 0, so many that were not sent are given back.
+        Returns the number granted. A negative ``n`` returns that many unsent requests.
         """
         event = self.crawl.leases.grant(worker, n, self.crawl.now())
         self.crawl.happen(event)
         return 0 if event is None else event.n
 
     def _charge(self, pick_id: int) -> None:
-        """The request of a lease went out; it counts once, also where a leader before was killed right after that."""
+        """Count the request of a lease once, even if an earlier leader was killed right after it was sent."""
         if self.crawl.leases.is_reserved(pick_id):
             self.crawl.sent(pick_id)
 
     def _unclaimed(self, values: Sequence[tuple[Any, ...]], unplaced: list[int]) -> list[Link]:
-        """Return links as they were told, without those to which a pick is redirected just now: should that come to
-        nothing, they are to be told again.
+        """Return reported links without those to which a pick is redirected right now.
+
+        If such a redirect fails, those links have to be reported again.
         """
         links = links_of(values)
         if not self._claims:
@@ -496,9 +496,7 @@ class Leader:
         return [link for link in links if link.key not in self._claims]
 
     def _claim(self, member: _Member, pick_id: int, key: int) -> State:
-        """Return the state of the key to which a pick was redirected; where that is new, links to it are known from
-        now on, until the pick has its outcome.
-        """
+        """Return the state of a redirect's target; if it is new, it is known until the pick has its outcome."""
         [state] = self.crawl.knows([key])
         if state != State.NEW or self._claims.get(key) == pick_id:
             return state
@@ -509,7 +507,7 @@ class Leader:
         return state
 
     def _is_fenced(self, member: _Member, pick_id: int) -> bool:
-        """Whether a lease is not, or not any more, that of who speaks of it."""
+        """Whether a lease does not belong to this worker, or no longer."""
         if pick_id in member.held:
             return False
         self.counts["refused"] += 1
@@ -522,7 +520,7 @@ class Leader:
     # Leases
 
     def _most(self) -> int:
-        """How many leases may be out now."""
+        """Return how many leases may be in flight now."""
         if self.most_out is not None:
             return self.most_out
         names_hosts = self.crawl.names_hosts
@@ -542,14 +540,14 @@ class Leader:
         return [Lease.of(self.crawl.picks[pick_id], self._whys.pop(pick_id, None)) for pick_id in given]
 
     def _choose(self, worker: str, member: _Member, want: int, now: float) -> None:
-        """Choose the best picks of all hosts, and lay each ready for the worker that has its host.
+        """Choose the best picks of all hosts, and reserve each for the owner of its host.
 
         Ends when this worker has what it wants, or nothing more can be chosen.
         """
         crawl, hosts, most = self.crawl, self._hosts, self._most()
         enough = max(1, min(_READY, most // (2 * len(self._members))))
         busy, misses = self._busy(worker, enough), 0
-        while len(member.ready) < want and misses <= len(self._members):  # more only where a policy asks busy hosts
+        while len(member.ready) < want and misses <= len(self._members):  # more only if a policy chooses busy hosts
             if len(crawl.leases.owners) >= most:
                 self.counts["at_most_out"] += 1
                 break
@@ -565,14 +563,14 @@ class Leader:
             self._lay_ready(pick, owner, now)
 
     def _share(self, member: _Member, now: float) -> None:
-        """A worker has nothing to do: if that lasts, another one that has all it wants hands on some of its hosts."""
+        """After a worker was idle for a while, have another one that has all it wants hand on some of its hosts."""
         if member.idle is None:
             member.idle = now
         sated = [name for name, each in self._members.items() if each.is_sated]
         if sated and now - member.idle >= self.lease / 3:
             busiest = max(sated, key=lambda name: len(self._members[name].held))
             self.counts["handed_on"] += self._hosts.hand_on(busiest, len(self._members), now)
-            member.idle = now + self._hosts.rest  # they rest before anybody has them
+            member.idle = now + self._hosts.rest  # they rest before they are free
 
     def _lay_ready(self, pick: Pick, owner: str, now: float) -> None:
         self.crawl.happen(Leased(pick.id, owner))
@@ -585,8 +583,10 @@ class Leader:
         member.ready.append(pick.id)
 
     def _busy(self, worker: str, enough: int) -> Busy:
-        """Return the hosts of which nothing is to be chosen: those that have enough leases, that rest, and that belong
-        to others for whom enough lies ready or who may come back. All but the first of these seldom change.
+        """Return the hosts that must not be chosen.
+
+        These are hosts with enough leases, resting hosts, and hosts of others who have enough reserved or may rejoin.
+        All but the first kind rarely change.
         """
         others = [name for name, each in self._members.items() if name != worker and len(each.ready) >= enough]
         others += sorted(self._absent)
@@ -597,15 +597,16 @@ class Leader:
         return Busy(self._closed, self._hosts.full)
 
     def _newcomer(self, worker: str, enough: int) -> str:
-        """Return who gets a host that nobody has: who has least to do, or else who asks; nobody for whom enough lies
-        ready, as that may be dead.
+        """Return the worker that gets a host without owner: the one with least to do, or else the asking one.
+
+        A worker with enough reserved picks gets none, as it may be dead.
         """
         members, hosts = self._members, self._hosts
         able = [name for name, each in members.items() if name == worker or len(each.ready) < enough]
         return min(able, key=lambda name: (len(members[name].held), len(hosts.of(name)), name != worker))
 
     def _end(self, pick_id: int) -> None:
-        """A lease is over."""
+        """End a lease."""
         owner = self.crawl.leases.owners[pick_id]
         del self._ends[pick_id]
         self._whys.pop(pick_id, None)

@@ -1,4 +1,4 @@
-"""What a leader and its workers say to each other: plain values, so that any engine can carry them."""
+"""Messages between a leader and its workers: plain values, so that any engine can carry them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from scrapy_focus.core.abilities import Left, PolicyTable
     from scrapy_focus.core.types import Method
 
-#: What a worker says of its picks and links: the kind of it, and its values.
+#: A message of a worker about its picks and links: its kind, and values.
 Said = tuple[Any, ...]
 
 
 class LeaderClosed(RuntimeError):
-    """The crawl was closed: who wants to take part looks for another leader."""
+    """Raised when the crawl was closed: a worker that wants to join looks for another leader."""
 
 
 class Lease(NamedTuple):
-    """A pick that a worker is to fetch."""
+    """A pick for a worker to fetch."""
 
     id: int
     key: int
@@ -33,7 +33,7 @@ class Lease(NamedTuple):
     origin: int
     method: Method
     payload: bytes
-    why: dict[str, Any] | None  # what the policy said of its choice, where that is asked for
+    why: dict[str, Any] | None  # the policy's reason for its choice, if enabled
 
     @classmethod
     def of(cls, pick: Pick, why: dict[str, Any] | None) -> Lease:
@@ -43,7 +43,7 @@ class Lease(NamedTuple):
         )
 
     def pick(self) -> Pick:
-        """Return the pick again, without what only the policy reads."""
+        """Rebuild the pick, without what only the policy reads."""
         return Pick(
             self.id, self.key, self.url, self.host, self.depth, self.arm, 0.0, None, self.origin, self.method,
             self.payload,
@@ -51,41 +51,41 @@ class Lease(NamedTuple):
 
 
 class Hello(NamedTuple):
-    """A worker comes, or comes back."""
+    """A worker joins or rejoins."""
 
     worker: str
-    agreed: Mapping[str, str]  # what has to be equal for all workers: names and values
-    holding: Sequence[int]  # ids of picks that it has: waiting, in flight, or reported without an answer
-    hosts: Sequence[str]  # that it asked lately
-    granted: int  # requests beyond one for each pick that it was granted so far, without those that it gave back
+    agreed: Mapping[str, str]  # values that have to be equal for all workers, by name
+    holding: Sequence[int]  # ids of its picks: queued, in flight, or reported without an answer
+    hosts: Sequence[str]  # that it requested lately
+    granted: int  # requests beyond one for each pick that it was granted, without returned ones
 
 
 class Welcome(NamedTuple):
-    """What a worker is told when it comes."""
+    """The leader's answer to a worker that joins."""
 
-    session: str = ""  # to be named in what it says from now on
-    kept: Sequence[int] = ()  # ids of the picks that are still its own
-    refused: str = ""  # why it cannot take part
+    session: str = ""  # to be named in its messages from now on
+    kept: Sequence[int] = ()  # ids of the picks that still belong to it
+    refused: str = ""  # why it cannot join
     failed: str = ""  # why the leader cannot write its files any more
 
 
 class Exchange(NamedTuple):
-    """What a worker says and wants, all in one message."""
+    """All reports and wishes of a worker, in one message."""
 
     worker: str
     session: str
     said: Sequence[Said] = ()
     want: int = 0  # leases
     extra: int = 0  # requests beyond one for each pick
-    unused: int = 0  # of these that it gives back
-    n_bytes: int = 0  # received since it said so last
-    alive: Sequence[int] = ()  # ids of the picks that it has
+    unused: int = 0  # of these, the ones that it returns
+    n_bytes: int = 0  # received since the last report
+    alive: Sequence[int] = ()  # ids of its picks
     looks: bool = False  # whether it wants a portrait
-    claims: Sequence[tuple[int, int]] = ()  # picks that were redirected, each with the key to which
+    claims: Sequence[tuple[int, int]] = ()  # redirected picks, each with the key of the target
 
 
 class Portrait(NamedTuple):
-    """What takes a while to find out about a crawl."""
+    """Facts about a crawl that are slow to compute."""
 
     found_at: Sequence[tuple[int, float]]
     best_arms: Sequence[tuple[str, float, int]]
@@ -95,12 +95,12 @@ class Portrait(NamedTuple):
 
 
 class News(NamedTuple):
-    """How the crawl of all workers stands; times in seconds from now, as clocks differ."""
+    """The state of the crawl of all workers; times in seconds from now, as clocks differ."""
 
     counts: Mapping[str, float]  # for the stats, under ``cluster/``
     waiting: int
     asleep: int
-    out: int  # leases
+    out: int  # leases in flight
     arms: int
     awake: int
     rewards: float
@@ -113,29 +113,29 @@ class News(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a leader answers."""
+    """A leader's answer to a message."""
 
-    rejoin: bool = False  # the session is over: nothing of what was said was heard
+    rejoin: bool = False  # the session is over: the message was ignored
     leases: Sequence[Lease] = ()
     granted: int = 0
-    unplaced: Sequence[int] = ()  # keys of links that are as new as before: they are to be told again
+    unplaced: Sequence[int] = ()  # keys of links that the policy left unchanged: to be sent again
     finished: str = ""  # why the crawl is over
     news: News | None = None
     portrait: Portrait | None = None
     failed: str = ""  # why the leader cannot write its files any more: the crawl ends
-    claimed: Sequence[int] = ()  # for each claim, in which state its key is; NEW: nobody else asks for that
+    claimed: Sequence[int] = ()  # for each claim, the state of its key; NEW: no other worker fetches it
 
 
 def outcome_said(
     outcome: Outcome, links: Sequence[Link], known: Sequence[int], *, is_sent: bool, read: Mapping[str, Any] | None
 ) -> Said:
-    """Return what is said of an outcome; ``is_sent``: whether the request of its lease went out."""
+    """Return the message about an outcome; ``is_sent``: whether the request of its lease was sent."""
     record = OutcomeRecord.of(outcome)._replace(read=None if read is None else dict(read))
     return "outcome", outcome.pick.id, is_sent, tuple(record), [plain_link(link) for link in links], list(known)
 
 
 def added_said(outcome: Outcome | None, links: Sequence[Link], read: Mapping[str, Any] | None = None) -> Said:
-    """Return what is said of links that come besides an outcome; ``None``: of no page."""
+    """Return the message about links apart from an outcome; ``None``: of no page."""
     record = None
     if outcome is not None:
         record = tuple(OutcomeRecord.of(outcome)._replace(read=None if read is None else dict(read)))
@@ -143,10 +143,10 @@ def added_said(outcome: Outcome | None, links: Sequence[Link], read: Mapping[str
 
 
 def links_of(values: Sequence[tuple[Any, ...]]) -> list[Link]:
-    """Return the links of what was said; what a worker believes of their state does not count."""
+    """Return the links of a message; their state as the worker sees it is ignored."""
     return [link_of(each)._replace(state=State.NEW) for each in values]
 
 
 def outcome_of(record: Sequence[Any], picks: Mapping[int, Pick]) -> Outcome:
-    """Return the outcome of what was said."""
+    """Return the outcome of a message."""
     return OutcomeRecord(*record).outcome(picks)

@@ -1,9 +1,9 @@
-"""The engine that is used by default: Ray. The leader is an actor with a name, which Ray starts again when it dies.
+"""The default engine: Ray. The leader is a named actor, which Ray restarts when it dies.
 
-Ray brings the election (one actor of a name), the supervisor (it is restarted) and the calls. What is exact is exact in
-the leader and its journal, whatever is executed twice, late, or not at all.
+Ray provides the election (one actor of a name), the supervision (restarts) and the calls. The leader and its journal
+provide exactness, even if calls are executed twice, late, or not at all.
 
-Ray is imported when an engine is made, as most crawls need none.
+Ray is imported when an engine is created, as most crawls do not need it.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: Where the actors of all crawls have their names.
+#: The namespace of the actors of all crawls.
 NAMESPACE = "scrapy_focus"
 AUTO = "auto"
 
 _PORT = 6379
-_CALL = 20.0  # seconds that an answer may take: less than a lease, as some get lost while a network is down
-_REACH = 5.0  # seconds that a connection to the head may take
-_FIRST = 60.0  # seconds for which a cluster is waited for that was never reached
-_ALONE = 60.0  # seconds for which a leader that was started again waits for somebody who calls
-_PARTING = 0.3  # seconds in which the last answer of a leader leaves its process
+_CALL = 20.0  # seconds for an answer: less than a lease, as some get lost while a network is down
+_REACH = 5.0  # seconds for a connection to the head
+_FIRST = 60.0  # seconds to wait for a cluster that was never reached
+_ALONE = 60.0  # seconds that a restarted leader waits for a call
+_PARTING = 0.3  # seconds for the last answer of a leader to leave its process
 _LARGEST = 90_000  # bytes
-_HEAD = "node:__internal_head__"  # what only that node has
+_HEAD = "node:__internal_head__"  # a resource of that node only
 _START = "ray start --head --num-cpus 0"
-#: Variables of Ray that are read when it is imported; those that the user set stay.
+#: Variables that Ray reads on import; user-set ones stay.
 _QUIET = {
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under "uv run" it would copy the current folder, with the JOBDIR
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under "uv run" it would copy the current folder, including the JOBDIR
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_gcs_rpc_server_reconnect_timeout_s": str(10 * 365 * 86400),  # after that it ends the process
+    "RAY_gcs_rpc_server_reconnect_timeout_s": str(10 * 365 * 86400),  # after that, it ends the process
 }
 
 
 class LeaderActor:
-    """The process of a leader. Ray makes it, calls it, and starts it again when it dies; calls never overlap.
+    """The process of a leader. Ray creates it, calls it, and restarts it when it dies; calls never overlap.
 
-    It can always be made: a leader is made by the first call, and what is wrong is told to who calls. When the leader
-    is closed the process ends, and its name is free.
+    Creating it never fails: the first call makes the leader, and raises any error to the caller. When the leader is
+    closed, the process ends, and its name is free.
 
     Parameters
     ----------
     name
-        Of the crawl.
+        The name of the crawl.
     packed
-        What the leader is made of, pickled and compressed: less than 100 kB, as more does not outlive who sent it.
+        The plan of the leader, pickled and compressed: less than 100 kB, as Ray loses larger ones with their sender.
     """
 
     def __init__(self, name: str, packed: bytes) -> None:
@@ -81,24 +81,24 @@ class LeaderActor:
             threading.Thread(target=self._end_if_alone, daemon=True).start()
 
     def call(self, method: str, args: tuple[Any, ...], known: str = "") -> Any:
-        """Call a method of the leader, and return what it returns.
+        """Call a method of the leader, and return its result.
 
         Parameters
         ----------
         method, args
-            What to call.
+            The method and its arguments.
         known
-            The id of the actor that led the crawl when who calls took part in it; ``""``: it never did.
+            The id of the actor that led the crawl when the caller joined; ``""`` if it never did.
 
         Raises
         ------
         ConfigError, ResumeError
-            If no leader can be made of the plan. The process ends, so that one of another plan can be made. Also if
-            who calls took part in another crawl of this name.
+            If no leader can be made from the plan. The process ends, so that one with another plan can be created. Also
+            if the caller joined another crawl of this name.
         FolderInUseError
-            If another process has the folder of the crawl, which may be an earlier leader that is about to end.
+            If another process uses the folder of the crawl, perhaps an earlier leader that is about to end.
         StorageError
-            If that folder cannot be used, or the crawl that it had is gone from it.
+            If that folder cannot be used, or its crawl is missing.
         """
         self._called = time.monotonic()
         if self.leader is None:
@@ -119,7 +119,7 @@ class LeaderActor:
                 self._end("the crawl is closed")
 
     def where(self) -> tuple[str, int, str]:
-        """Return the id of its node, of its process, and the path of its log."""
+        """Return the id of its node, the id of its process, and the path of its log."""
         return _node_id(), os.getpid(), str(self.plan["log"]["path"])
 
     def _make(self, *, stops: bool, may_begin: bool) -> Leader:
@@ -135,7 +135,7 @@ class LeaderActor:
         return leader
 
     def _end_if_alone(self) -> None:
-        """End where nobody calls: all workers are gone, and the leader was killed after them, or while it ended."""
+        """End if nobody calls: all workers are gone, and the leader was killed after them, or while it ended."""
         while self.leader is None:
             if time.monotonic() - self._called > _ALONE:
                 self._end(f"it was started again, and nobody called it for {_ALONE:.0f} s")
@@ -143,7 +143,7 @@ class LeaderActor:
             time.sleep(1)
 
     def _end(self, why: str) -> None:
-        """End this process for good, when the answer that is being given is on its way."""
+        """End this process for good, after the current answer was sent."""
         if not self._ending:
             self._ending = True
             logger.info("the process of this leader ends: %s", why)
@@ -151,30 +151,30 @@ class LeaderActor:
 
 
 class RayEngine:
-    """Reaches the leader of a crawl through Ray, and makes it where there is none.
+    """Connects to the leader of a crawl through Ray, and creates it if there is none.
 
-    The leader is made on the head of the cluster, as that is the same machine whoever comes first. It stays on the
-    machine on which it was made, as the folder of the crawl is there.
+    The leader is created on the head of the cluster, as that is the same machine for all workers. It stays on that
+    machine, as the folder of the crawl is there.
 
     Parameters
     ----------
     address
-        ``"auto"``: the cluster of which this machine is a part; else ``"host:port"`` of its head. This machine has to
-        be a part of it all the same.
+        ``"auto"``: the cluster that this machine belongs to; else ``"host:port"`` of its head. This machine has to
+        belong to the cluster in either case.
     name
-        Of the crawl: there is one of that name in a cluster.
+        The name of the crawl, unique in a cluster.
     plan
-        What a leader is made of, see :class:`LeaderActor`; ``None``: none is made.
+        The plan of a leader, see :class:`LeaderActor`; ``None``: none is created.
 
     Raises
     ------
     ConfigError
-        If Ray is not installed, the address is none, or the plan is too large.
+        If Ray is not installed, the address is invalid, or the plan is too large.
     """
 
     _life: ClassVar[int] = 0  # how often this process left its cluster
-    _users: ClassVar[int] = 0  # engines that are connected in this life
-    _is_guest: ClassVar[bool] = False  # whether somebody else of this process connected it
+    _users: ClassVar[int] = 0  # engines connected in this life
+    _is_guest: ClassVar[bool] = False  # whether other code of this process connected it
     _lock: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(self, address: str, name: str, plan: Mapping[str, Any] | None = None) -> None:
@@ -193,23 +193,23 @@ class RayEngine:
                 f"{_LARGEST:,} to start its leader again: give paths of files in place of what is long"
             )
         self._actor: Any = None
-        self._machine = ""  # where the leader was last: its folder is there
-        self._first: float | None = None  # when the cluster was looked for first, in seconds of time.monotonic
-        self._known = ""  # the id of the actor that led the crawl when this engine was heard last
+        self._machine = ""  # where the leader was last, with its folder
+        self._first: float | None = None  # when the cluster was first looked for, in seconds of time.monotonic
+        self._known = ""  # the id of the actor that led the crawl at the last answer
         self._was_reached = False
-        self._lived = -1  # the life in which this one is connected
+        self._lived = -1  # the life in which this engine is connected
 
     async def call(self, method: str, *args: Any) -> Any:
-        """Call a method of the leader, and return what it returns.
+        """Call a method of the leader, and return its result.
 
-        Only who joins makes a leader where there is none.
+        Only ``join`` creates a leader if there is none.
 
         Raises
         ------
         ConfigError, ResumeError
-            If there can be no such leader, or no cluster: nothing changes that by itself.
+            If such a leader or a cluster cannot exist: retrying does not help.
         Exception
-            Anything else: later it may work again.
+            Anything else: retrying may help.
         """
         from ray.exceptions import ActorDiedError, RayTaskError
 
@@ -231,9 +231,9 @@ class RayEngine:
             raise
 
     async def reset(self) -> None:
-        """Leave the cluster with all engines of this process, so that the next call finds the one that is there then.
+        """Disconnect all engines of this process from the cluster, so that the next call connects anew.
 
-        When its head died, what a process knows of it is of no use, also when the head is back.
+        After the death of its head, a process's knowledge of the cluster is useless, even when the head is back.
         """
         await asyncio.to_thread(self._leave, everybody=True)
 
@@ -242,12 +242,12 @@ class RayEngine:
         await asyncio.to_thread(self.leave)
 
     def call_now(self, method: str, *args: Any) -> Any:
-        """Call a method of the leader and wait for its answer, which may take a minute.
+        """Call a method of the leader and wait for its answer, up to a minute.
 
         Raises
         ------
         FocusError
-            If there can be no such leader, or no cluster.
+            If such a leader or a cluster cannot exist.
         LeaderClosed
             If there is no leader (any more).
         ConnectionError
@@ -269,7 +269,7 @@ class RayEngine:
             raise ConnectionError(reason_of(error, REASON)) from error
 
     def wait_until_gone(self) -> None:
-        """Wait until the process of a leader that was closed ended, so that another one can have its folder."""
+        """Wait until the process of a closed leader has ended, so that another one can use its folder."""
         end = time.monotonic() + _CALL
         while time.monotonic() < end:
             try:
@@ -279,7 +279,7 @@ class RayEngine:
             time.sleep(_PARTING)
 
     def leave(self) -> None:
-        """Leave the cluster; other engines of this process stay in it."""
+        """Disconnect from the cluster; other engines of this process stay connected."""
         self._leave(everybody=False)
 
     def _leave(self, *, everybody: bool) -> None:
@@ -297,12 +297,12 @@ class RayEngine:
                 ray.shutdown()
 
     def find(self, *, makes: bool) -> Any:
-        """Return the actor of the leader, made if there is none and it shall be.
+        """Return the actor of the leader; with ``makes``, create it if there is none.
 
         Raises
         ------
         ConfigError
-            If there is no cluster, or this machine can be no part of it.
+            If there is no cluster, or this machine cannot belong to it.
         LeaderClosed
             If there is no leader.
         """
@@ -348,12 +348,12 @@ class RayEngine:
         return actor.remote(self.name, self._packed)
 
     def connect(self) -> None:
-        """Take part in the cluster, if this process does not yet.
+        """Connect this process to the cluster, if needed.
 
         Raises
         ------
         ConfigError
-            If there is none, or this machine can be no part of it.
+            If there is no cluster, or this machine cannot belong to it.
         ConnectionError
             If it cannot be reached now.
         """
@@ -364,7 +364,7 @@ class RayEngine:
                 try:
                     self._connect()
                 except ConfigError as error:
-                    if self._was_reached:  # it is not all there yet
+                    if self._was_reached:  # it is still starting
                         raise ConnectionError(str(error)) from error
                     raise
                 except ConnectionError as error:
@@ -394,7 +394,7 @@ class RayEngine:
             raise _explained(error, address) from error
 
     def _reach(self) -> str:
-        """Return the address of the head, to which something answers: Ray waits for minutes where nothing does."""
+        """Return the address of the head, once it answers: Ray itself would wait for minutes."""
         address = self.address
         if address == AUTO:
             address = _address_of_this_machine()
@@ -420,7 +420,7 @@ class RayEngine:
 
 
 def check_address(address: str) -> None:
-    """Raise ``ConfigError`` if this cannot be where a cluster is."""
+    """Raise ``ConfigError`` if this cannot be the address of a cluster."""
     host, _, port = address.rpartition(":")
     if address != AUTO and not (host and port.isdecimal() and "/" not in address):
         raise ConfigError(
@@ -430,7 +430,7 @@ def check_address(address: str) -> None:
 
 
 def crawls_of(address: str) -> list[str]:
-    """Return the names of the crawls that have a leader in a cluster; this process takes part in it from then on.
+    """Return the names of the crawls with a leader in a cluster; connects this process to it.
 
     Raises
     ------
@@ -438,7 +438,7 @@ def crawls_of(address: str) -> list[str]:
         If Ray is not installed, there is no cluster, or this machine is not part of it.
     """
     try:
-        RayEngine(address, "").connect()  # which says so where Ray is not installed
+        RayEngine(address, "").connect()  # which reports a missing Ray
     except ConnectionError as error:
         raise ConfigError(str(error)) from error
     from ray.util import list_named_actors
@@ -447,10 +447,10 @@ def crawls_of(address: str) -> list[str]:
 
 
 def _address_of_this_machine() -> str:
-    """Return the address of the head of the cluster of which this machine is a part; ``""``: it is in none."""
+    """Return the address of the head of this machine's cluster; ``""`` if it is in none."""
     from ray._private.services import canonicalize_bootstrap_address_or_die, find_gcs_addresses
 
-    with suppress(AttributeError):  # of Ray that does not remember
+    with suppress(AttributeError):  # of a Ray version that does not remember it
         find_gcs_addresses.cache_clear()
     try:
         return str(canonicalize_bootstrap_address_or_die(AUTO))
@@ -459,7 +459,7 @@ def _address_of_this_machine() -> str:
 
 
 def _explained(error: Exception, address: str) -> Exception:
-    """Return what keeps this process from taking part in a cluster, and what to do about it."""
+    """Return an error that says why this process cannot connect, and what to do about it."""
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and isinstance(cause, Exception):
         causes.append(cause)
@@ -480,7 +480,7 @@ def _explained(error: Exception, address: str) -> Exception:
 
 
 def _keep_off_standard_output() -> None:
-    """Log what Ray would print: standard output may be where items go."""
+    """Log what Ray would print: items may go to standard output."""
     import ray._private.worker as printing
 
     def tell(data: Mapping[str, Any], *_: Any, **__: Any) -> None:
@@ -503,7 +503,7 @@ def _actor_id() -> str:
 
 
 def _began(leader: Leader) -> bool:
-    """Whether a leader found nothing in the folder of its crawl."""
+    """Whether a leader found the folder of its crawl empty."""
     from scrapy_focus.jobs.job import Job
 
     job = leader.crawl.job
@@ -511,7 +511,7 @@ def _began(leader: Leader) -> bool:
 
 
 def _take_back_signals() -> None:
-    """Let Python alone handle SIGTERM again: Ray prints a trace first, as if the process had crashed."""
+    """Let Python alone handle SIGTERM again: Ray would print a trace, as after a crash."""
     if threading.current_thread() is threading.main_thread():
         handler = signal.getsignal(signal.SIGTERM)
         if handler is not None:
@@ -520,14 +520,14 @@ def _take_back_signals() -> None:
 
 
 def _head_id() -> str:
-    """Return the id of the node that is the head of the cluster, ``""`` if Ray does not say."""
+    """Return the id of the cluster's head node, ``""`` if Ray does not say."""
     import ray
 
     return next((str(node["NodeID"]) for node in ray.nodes() if node["Alive"] and _HEAD in node["Resources"]), "")
 
 
 def _machines() -> dict[str, str]:
-    """Return the names of all machines that are in the cluster, by the ids of their nodes."""
+    """Return the names of all machines in the cluster, by the ids of their nodes."""
     import ray
 
     return {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
@@ -540,7 +540,7 @@ def _was_restarted() -> bool:
 
 
 def _end_actor() -> None:
-    """End the actor of this process, so that Ray does not start it again; tried until Ray hears it."""
+    """End the actor of this process, so that Ray does not restart it; retried until Ray receives it."""
     import ray
 
     while True:
@@ -550,7 +550,7 @@ def _end_actor() -> None:
 
 
 def _call_now_and_then(method: str, seconds: float) -> None:
-    """Let the actor of this process call a method of its leader, between other calls, for as long as it lives."""
+    """Have the actor call a method of its leader now and then, between other calls, for its whole life."""
     import ray
 
     while True:
@@ -560,9 +560,9 @@ def _call_now_and_then(method: str, seconds: float) -> None:
 
 
 def _log_to(log: Mapping[str, Any]) -> None:
-    """Write what this process logs to a file."""
+    """Log to a file in this process."""
     path = Path(log["path"])
-    with suppress(OSError, ValueError):  # what is wrong is told when the leader is made
+    with suppress(OSError, ValueError):  # errors are reported when the leader is created
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = logging.FileHandler(path, encoding="utf-8")
         handler.setFormatter(logging.Formatter(log["format"], log["dates"]))

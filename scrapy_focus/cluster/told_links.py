@@ -1,4 +1,4 @@
-"""The links that the leader knows from a worker, which does not tell them again."""
+"""The links that a worker has sent to the leader, and does not send again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ToldLinks:
-    """Remembers the keys of links that the leader has from here, or leased to here.
+    """Remembers the keys of links that the leader received from here, or leased to here.
 
     Parameters
     ----------
     policy
-        Which known links it wants.
+        The policy, which wants some known links.
     comes_back
-        Whether pages are fetched again, so that fetched ones are told from others.
+        Whether pages are revisited, so that fetched ones have to be distinguished.
     """
 
     def __init__(self, policy: Policy, *, comes_back: bool) -> None:
@@ -36,26 +36,26 @@ class ToldLinks:
         self._fetched = KeySet()
 
     def add(self, keys: Sequence[int]) -> None:
-        """The leader has these links."""
+        """Remember links that the leader has."""
         for key in keys:
             self._told.add(key)
 
     def fetched(self, keys: Sequence[int]) -> None:
-        """These pages were fetched."""
+        """Remember pages that were fetched."""
         self.add(keys)
         if self._comes_back:
             for key in keys:
                 self._fetched.add(key)
 
     def sort(self, links: Sequence[Link], known: Sequence[int]) -> tuple[list[Link], list[int]]:
-        """Return which links of a page are told to the leader, and which keys, where the policy asks for keys."""
+        """Return the links of a page to send to the leader, and the keys to send if the policy uses keys."""
         fresh = [link for link in links if self._wants_links or link.key not in self._told]
         keys = [*known, *(link.key for link in links if link.key in self._told)] if self._knows_keys else []
         self.add([link.key for link in fresh])
         return fresh, keys
 
     def state(self, key: int, flying_keys: Collection[int]) -> State:
-        """Return what is known here of a key."""
+        """Return the state of a key as known here."""
         if key in flying_keys:
             return State.FLYING
         if self._comes_back and key in self._fetched:
@@ -63,12 +63,13 @@ class ToldLinks:
         return self._known_state if key in self._told else State.NEW
 
     def forget_all(self) -> None:
-        """All links are told again when they come again."""
+        """Forget everything: all links are sent again when they are found again."""
         self._told, self._fetched = KeySet(), KeySet()
 
     def forget_unplaced(self, keys: Sequence[int], said: Sequence[Said]) -> list[str]:
-        """Return the URLs of links that were said and are as new as before; they are told again when they come
-        again.
+        """Forget sent links that the policy left unchanged, and return their URLs.
+
+        They are sent again when they are found again.
         """
         unplaced = set(keys)
         links = [link for each in said if each[0] in ("add", "outcome") for link in _links_in(each)]

@@ -1,7 +1,7 @@
-"""A worker: what a scheduler has in place of a :class:`~scrapy_focus.core.crawl.Crawl` that another machine leads.
+"""A worker: the scheduler's stand-in for a :class:`~scrapy_focus.core.crawl.Crawl` that another machine leads.
 
-It answers at once, from a few leases that it has ahead; a coroutine talks to the leader, and nothing waits for that
-but requests beyond one for each pick. Goals are asked here, where the page is; what they say travels.
+It answers at once, from a few leases held ahead. A coroutine talks to the leader; only requests beyond one for each
+pick wait for that. Goals run here, where the page is; rewards are sent to the leader.
 """
 
 from __future__ import annotations
@@ -39,43 +39,43 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Leases picks of a crawl that another machine leads, and tells that leader what came of them.
+    """Leases picks of a crawl that another machine leads, and sends their outcomes to that leader.
 
-    It has the methods of :class:`~scrapy_focus.core.crawl.Crawl` that a scheduler calls, and they mean the same here;
-    what is said below is what differs.
+    It has the methods of :class:`~scrapy_focus.core.crawl.Crawl` that a scheduler calls, with the same meaning; the
+    docstrings here describe only the differences.
 
     Parameters
     ----------
     engine
-        How the leader is reached.
+        The connection to the leader.
     name
-        Of this worker; no other one ever has the same.
+        The name of this worker; unique for all time.
     policy
-        Asked for nothing but what it reads and wants: it decides at the leader.
+        Used only for what it reads and wants; it decides at the leader.
     goal
-        What an outcome is worth.
+        Computes the reward of an outcome.
     agreed
-        What has to be equal for all workers, as text.
+        Values that have to be equal for all workers, as text.
     slots
-        Requests that are in flight here at most.
+        Limit of requests in flight here.
     ahead
-        Leases that wait here, so that nothing waits for the leader.
+        Leases held here ahead, so that no request waits for the leader.
     lease
-        Seconds after which the leader gives up a worker that it does not hear of.
+        Seconds without a message after which the leader gives up a worker.
     linger
-        Seconds for which a host that was asked is this worker's.
+        Seconds for which a host belongs to this worker after its last request.
     where
-        What it is part of, in words.
+        The crawl that it is part of, in words.
     patience
-        Seconds that an outcome whose goal said ``None`` is kept open.
+        Seconds that an outcome without a reward (the goal returned ``None``) is kept open.
     counts
         Where to count.
     clock
-        What time it is, as for a crawl.
+        The current time, as for a crawl.
     when_news
         Called when there is something to do.
     when_unplaced
-        Called with the URLs of links that the policy left as they were; with ``None`` where that may be any.
+        Called with the URLs of links that the policy left unchanged; with ``None`` if that may be any.
     when_failed
         Called when the leader cannot write its files any more: the crawl ends.
     """
@@ -108,7 +108,7 @@ class Worker:
         self.slots = slots
         self.ahead = ahead
         self.where = where
-        self.is_kept = True  # its leader survives
+        self.is_kept = True  # its leader stores the crawl
         self.counts: Counter[str] = counts if counts is not None else Counter()
         self.clock = time.monotonic if clock is None else clock
         self.when_news = when_news
@@ -129,19 +129,19 @@ class Worker:
         self.asked = AskedLeader(self.budget)
         self._conversation = Conversation(self, engine, lease=lease, where=where, counts=self.counts)
         self._counts_once = counts_contents(goal)
-        self._busy: Collection[str] = ()  # hosts that could take nothing when a pick was asked for last
-        self._n_bytes = 0  # received, and not said yet
+        self._busy: Collection[str] = ()  # hosts that were busy at the last choice
+        self._n_bytes = 0  # received, and not reported yet
         self._refused = ""
 
-    # What a scheduler calls: nothing here waits
+    # Called by a scheduler: nothing here waits
 
     @property
     def rewards(self) -> float:
-        """What all outcomes so far were worth."""
+        """The sum of all rewards so far."""
         return self._rewards.total
 
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
-        """Return the next lease whose host is not busy, and whose page is not in flight by a lease that ended."""
+        """Return the next lease whose host is free, and whose page is not in flight by a lease that ended."""
         self.expire()
         self._busy = busy = next(iter(turns), ()) if turns is not None else busy
         handed_out = None if self.finished() else self.leases.hand_out(busy)
@@ -156,7 +156,7 @@ class Worker:
         return pick
 
     def sent(self, pick_id: int | None = None) -> bool:
-        """Use a request: that of a lease, or one of those that were granted beyond."""
+        """Use one request: that of a lease, or a further one that was granted."""
         unsent = self.leases.unsent
         if pick_id in unsent:
             unsent.discard(pick_id)
@@ -166,7 +166,7 @@ class Worker:
         return True
 
     async def more(self) -> bool:
-        """Wait until the leader grants one request more, and use it; ``False``: it does not."""
+        """Wait for the leader to grant one more request, and use it; ``False`` if it refuses."""
         if self._conversation.is_closing or self.finished():
             return False
         future = self.asked.more()
@@ -174,8 +174,9 @@ class Worker:
         return await future or self._use_reserved()
 
     async def claim(self, pick_id: int, key: int) -> State:
-        """Wait until the leader says what is known of the page to which a pick was redirected; ``NEW``: nobody else
-        asks for that now, and it is this pick's.
+        """Wait for the leader's state of the target of a redirect.
+
+        With ``NEW``, no other worker fetches the page now, and it belongs to this pick.
         """
         if self._conversation.is_closing or self.finished():
             return State.NEW
@@ -184,12 +185,12 @@ class Worker:
         state = await future
         if state == State.FETCHED:
             self._told.fetched([key])
-        elif state not in (State.NEW, State.FLYING):  # who has it may lose it
+        elif state not in (State.NEW, State.FLYING):  # its owner may lose it
             self._told.add([key])
         return state
 
     def _use_reserved(self) -> bool:
-        """Where nothing more is granted, use the request of a lease: what is under way goes before what is not."""
+        """If nothing more is granted, use the request of a lease: what is in flight takes precedence."""
         leases = self.leases
         if self._conversation.is_closing or self.finished() or not leases.unsent:
             return False
@@ -201,7 +202,7 @@ class Worker:
         return True
 
     def received(self, n_bytes: int | None) -> None:
-        """An answer came, of so many bytes; ``None``: its request never left."""
+        """Count a response of so many bytes; ``None``: its request was never sent."""
         if n_bytes is None:
             self.asked.spare += 1
             self.budget.requests_used -= 1
@@ -210,7 +211,7 @@ class Worker:
             self.budget.bytes_used += n_bytes
 
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
-        """Tell the leader of links; returns how many these are."""
+        """Send links to the leader; return their number."""
         if source is not None and source.pick.id not in self.leases.flying:
             raise PolicyError(f"links came for pick {source.pick.id} ({source.pick.url}), which is not in flight")
         if links and (source is None or source.pick.id not in self.leases.lost):
@@ -219,7 +220,7 @@ class Worker:
         return len(links)
 
     def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
-        """A pick came back: its reward is known here, and all else is for the leader."""
+        """Report an outcome: its reward is computed here, and everything else by the leader."""
         outcome = outcome._replace(at=self.now())
         reward = self._rewards.of(outcome, links, known)
         if reward is not None:
@@ -228,12 +229,12 @@ class Worker:
     def report_in_parts(
         self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()
     ) -> Iterator[None]:
-        """Do the same when the iterator is made, which never pauses: the leader places the links."""
+        """Do the same at once, when the iterator is created: the leader places the links."""
         self.report(outcome, links, known)
         return iter(())
 
     def reward(self, pick_id: int, value: float) -> bool:
-        """Say what an outcome is worth whose goal says ``None``, also before it is reported."""
+        """Set the reward of an outcome whose goal returned ``None``, even before it is reported."""
         owed = self._rewards.hear(pick_id, value)
         if owed is None:
             return self._rewards.hold(pick_id, value)
@@ -241,12 +242,12 @@ class Worker:
         return True
 
     def expire(self, *, everything: bool = False) -> None:
-        """Give 0 to outcomes whose reward is overdue."""
+        """Set overdue rewards to 0."""
         for owed in self._rewards.overdue(everything=everything):
             self._conclude(owed.outcome, owed.links, owed.known, 0.0)
 
     def release(self, pick_id: int) -> None:
-        """A pick was never sent, or is to be sent again: it goes back to the leader."""
+        """Return a pick to the leader that was never sent, or has to be sent again."""
         self._rewards.check_release(pick_id)
         self.counts["released"] += 1
         is_lost = pick_id in self.leases.lost
@@ -255,29 +256,29 @@ class Worker:
             self._conversation.say(("release", pick_id, is_sent))
 
     def hear(self, signals: Sequence[Signal]) -> None:
-        """Tell the leader what sitemaps, feeds or pings say."""
+        """Send the leader what sitemaps, feeds or pings say."""
         if signals and isinstance(self.policy, Hears):
             self._conversation.say(("hear", [tuple(signal) for signal in signals]))
 
     def finished(self) -> str:
-        """Why the crawl is over, as the leader says."""
+        """Why the crawl is over, according to the leader."""
         return "refused" if self._refused else self._news.finished
 
     def knows(self, keys: Sequence[int]) -> list[State]:
-        """Return what is known here about each key: the leader knows more."""
+        """Return the state of each key as known here: the leader knows more."""
         return [self._told.state(key, self.leases.flying_keys) for key in keys]
 
     def wake(self, most: int | None = None) -> bool:
-        """Say that all that are due wait: the leader sees to it."""
+        """Return that all due links are queued: the leader takes care of that."""
         return True
 
     @property
     def next_turn(self) -> float | None:
-        """When the rate of the budget lets the next link be chosen, likewise."""
+        """When the rate of the budget allows the next choice, likewise."""
         return self._news.next_turn
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how this worker stands; how the crawl stands is in ``whole``."""
+        """Return the state of this worker; that of the crawl is in ``whole``."""
         if best:
             self._news.look()
         news, leases = self._news.news, self.leases
@@ -313,10 +314,10 @@ class Worker:
         )
 
     def checkpoint(self) -> None:
-        """Do nothing: the leader writes them."""
+        """Do nothing: the leader writes checkpoints."""
 
     def close(self, *, learned_to: str | PathLike[str] = "") -> Awaitable[None]:
-        """Say what is still to be said, and leave; to be awaited. What the policy learned is saved by the leader."""
+        """Send what is left, and leave; to be awaited. The leader saves what the policy learned."""
         self._give_back_waiting()
         self._conversation.is_closing = True
         self._conversation.stir()
@@ -327,12 +328,12 @@ class Worker:
         self.asked.give_up()
         await self.engine.close()
 
-    # What is said of a pick
+    # Messages about a pick
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
         pick, outcome = outcome.pick, outcome._replace(reward=reward)
         self.counts["outcomes"] += 1
-        if pick.id in self.leases.lost:  # its page is fetched again, so its links have to be new then
+        if pick.id in self.leases.lost:  # its page is fetched again, and its links have to be new then
             self._land(pick.id)
             return
         if reward and pick.method == "GET":
@@ -345,7 +346,7 @@ class Worker:
         self._conversation.say(outcome_said(outcome, fresh, keys, is_sent=is_sent, read=self._read(outcome.page)))
 
     def _read(self, page: Page | None) -> dict[str, Any] | None:
-        """Return what a policy may read of a page, where it says that it reads pages."""
+        """Return what a policy reads of a page, if it reads pages."""
         if page is None or not self.policy.reads_outcome:
             return None
         return {
@@ -353,19 +354,19 @@ class Worker:
         }  # fmt: skip
 
     def _land(self, pick_id: int) -> bool:
-        """A pick is not in flight any more; return whether its request went out."""
+        """Remove a pick from those in flight; return whether its request was sent."""
         self._rewards.late.forget(pick_id)
         return self.leases.land(pick_id)
 
     def _give_back_waiting(self) -> None:
-        """Leases were not handed out, and will not be."""
+        """Return leases to the leader that were not handed out, and will not be."""
         for pick_id in self.leases.give_back():
             self._conversation.say(("release", pick_id, False))
 
-    # What the conversation asks for, as cluster/conversation.py says
+    # Called by the conversation, see cluster/conversation.py
 
     def want(self) -> int:
-        """How many leases are wanted: those that can start now count, and all others where they are too many."""
+        """Return how many leases are wanted: as many as can start now, and more if there are too many hosts."""
         if self._conversation.is_closing or self.finished():
             return 0
         waiting = self.leases.waiting
@@ -379,12 +380,12 @@ class Worker:
         return self.want() > self.ahead // 2
 
     def hello(self, unheard: Set[int]) -> Hello:
-        """Return how it comes, or comes back."""
+        """Return the message with which it joins or rejoins."""
         holding = [*self.leases.ids, *unheard]
         return Hello(self.name, self.agreed, holding, self.leases.recent_hosts(), self.asked.granted)
 
     def message(self, session: str, said: list[Said]) -> Exchange:
-        """Return what it says and wants."""
+        """Return the next message to the leader."""
         n_asked, claims, unused = self.asked.serve(), self.asked.claims, self.asked.give_back()
         self.asked.granted -= unused
         n_bytes, self._n_bytes = self._n_bytes, 0
@@ -395,7 +396,7 @@ class Worker:
         )  # fmt: skip
 
     def unsay(self, message: Exchange) -> None:
-        """A message may not have reached the leader: bytes and looks are said again."""
+        """Report bytes and portraits again that a lost message may have contained."""
         self._n_bytes += message.n_bytes
         self._news.wants_portrait = self._news.wants_portrait or message.looks
 
@@ -416,34 +417,34 @@ class Worker:
             self.when_news()
 
     def _is_awaited(self, answer: Answer) -> bool:
-        """Whether a spider that waits for the next request has to ask again: for leases, or as the crawl ends."""
+        """Whether a waiting spider has to ask for a request again: for leases, or as the crawl ends."""
         if answer.leases or self._news.finished:
             return True
         return answer.news is not None and not (answer.news.waiting or answer.news.out)
 
     def lose(self, lost: set[int]) -> None:
-        """Leases ended that were held here: their pages are fetched again, here or elsewhere.
+        """Handle leases that ended while held here: their pages are fetched again, here or elsewhere.
 
-        What came of them told links that the leader may not have, so all links are told again when they come again.
+        Their outcomes reported links that the leader may not have, so all links are sent when found again.
         """
         self.counts["worker/lost_leases"] += len(lost)
         self.leases.lose(lost)
         for pick_id in lost:
             if pick_id in self._rewards.late:
-                self._land(pick_id)  # nobody waits for its reward any more
+                self._land(pick_id)  # no reward is expected any more
         self._told.forget_all()
         if self.when_unplaced is not None:
             self.when_unplaced(None)
 
     def refuse(self, why: str) -> None:
-        """It cannot take part."""
+        """Stop: the leader refused this worker."""
         self._refused = why
         self.asked.give_up()
         if self.when_news is not None:
             self.when_news()
 
     def fail(self, why: str) -> None:
-        """The leader has what was said until now, and can write nothing any more."""
+        """Stop: the leader has everything sent so far, but cannot write its files any more."""
         self._news.finished = "storage"
         self.leases.waiting.clear()
         self.asked.give_up()

@@ -1,1 +1,1 @@
-"""What outcomes are worth: items, files of wanted types, pages on a topic."""
+"""Goals turn outcomes into rewards: for items, files of wanted types, pages on a topic."""

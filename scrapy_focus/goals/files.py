@@ -1,4 +1,4 @@
-"""Looking for files of some types."""
+"""A goal for files of given types."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class FilesGoal:
-    """An outcome is worth 1 if it is a file of a wanted type, a rendered page what its scripts made of such files.
+    """The reward is 1 for a file of a wanted type; for a rendered page, the number of such files that its scripts made.
 
-    Which type a file has, its server says. Where it does not (``application/octet-stream``, ``text/plain``, nothing at
-    all), the extension of the URL does, or else that of the name that the server gives to the file, or else the first
-    bytes, where they are there.
+    The type is the one that the server sends. If that is unspecific (``application/octet-stream``, ``text/plain``, no
+    type), the extension of the URL decides, or else that of the file name that the server sends, or else the first
+    bytes, if available.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ class FilesGoal:
         Extensions like ``csv``, MIME types, patterns like ``image/*``, or regular expressions of URLs; by default
         ``data``, the types of the SB-CLASSIFIER paper.
     stored
-        Count a file only if an item came of it: where a pipeline drops files that were had before, copies of a
-        file under other URLs are worth nothing.
+        Count a file only if it yielded an item: with a pipeline that drops files stored before, copies of a file under
+        other URLs earn nothing.
     """
 
     heads_tell = True
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "files"
 
     def __init__(self, *, types: Collection[str] = DATA_TYPES, stored: bool = False) -> None:
@@ -56,23 +56,23 @@ class FilesGoal:
         return 1.0
 
     def _worth_of_made(self, outcome: Outcome) -> float:
-        """Return how many of the files that a page made are wanted; where files are stored, at most its items."""
+        """Return how many of the files made by a page are wanted; if files are stored, at most its items."""
         made = float(sum(self.makes(name) for name in outcome.made))
         if self.stored:
             return min(made, outcome.items)
         return made
 
     def wants(self, mime: str, url: str) -> bool:
-        """Whether a file of this MIME type, from this URL, is a target, as far as these two tell."""
+        """Whether a file of this MIME type, from this URL, is a target, judging by these two only."""
         return self._is_one(mime, url) or self.wanted.takes(mime, url)
 
     def makes(self, name: str) -> bool:
-        """Whether a file of this name is a target that scripts made: what it is, its name tells."""
+        """Whether a file that scripts made is a target, judging by its name."""
         name = _as_path(name)
         return self.wants(effective_mime("", name), name)
 
     def finds(self, mime: str, url: str, page: Page | None) -> bool:
-        """Whether a response is a target, by all that it tells."""
+        """Whether a response is a target, judging by all its properties."""
         if page is None or not is_vague(mime) or self._is_one(mime, url):
             return self.wants(mime, url)
         mime, name = _told(mime, url, page)
@@ -86,17 +86,17 @@ class FilesGoal:
 
 
 def file_mime(mime: str, url: str, page: Page) -> str:
-    """Return the MIME type of a file: as its server says, or else as its URL, its name or its first bytes say."""
+    """Return the MIME type of a file: from its server, or else from its URL, its name or its first bytes."""
     return effective_mime(*_told(mime, url, page)) if is_vague(mime) else mime
 
 
 def _as_path(name: str) -> str:
-    """Return a name of a file as the path of a URL, which a ``?`` or ``#`` would end."""
+    """Return a file name as the path of a URL, in which ``?`` or ``#`` would end the path."""
     return name.replace("?", "_").replace("#", "_")
 
 
 def _told(mime: str, url: str, page: Page) -> tuple[str, str]:
-    """Return a MIME type and what ends in an extension, for a file of which the server does not say what it is."""
+    """Return a MIME type and a name with extension, for a file whose server sends an unspecific type."""
     if effective_mime(mime, url) != mime:
         return mime, url
     name = _as_path(announced_name(page.headers))

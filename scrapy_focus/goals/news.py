@@ -1,4 +1,4 @@
-"""Looking for news: documents that were not there a day ago, or not as they are now."""
+"""Goals for news: documents that were published or changed within the last hours."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome, Page
 
-_LINKS = 2_000  # of a page that are remembered
-_SEEN = 100_000  # documents that are remembered
-_PAGES = 20_000  # pages of which it is remembered when they were visited
-_APPEARED = 20_000  # links that are remembered as new
-_PRINT = 16  # bytes that stand for a link
-_BITS = 24  # of a place in the memory of links: 2 MB, for a million links
+_LINKS = 2_000  # of a page, remembered
+_SEEN = 100_000  # documents remembered
+_PAGES = 20_000  # pages whose last visit is remembered
+_APPEARED = 20_000  # links remembered as new
+_PRINT = 16  # bytes of a link's digest
+_BITS = 24  # of a position in the memory of links: 2 MB, for a million links
 
 
 class Content(NamedTuple):
@@ -34,7 +34,7 @@ class Content(NamedTuple):
 
 
 class _Documents(ABC):
-    """What goals share that pay for documents of the last hours: you supply :meth:`pays`."""
+    """Base of goals that reward documents of the last hours: implement :meth:`pays`."""
 
     heads_tell = False
 
@@ -42,9 +42,9 @@ class _Documents(ABC):
         if isinstance(hours, bool) or not isinstance(hours, (int, float)) or not 0 < hours <= 24 * 366:
             raise ConfigError(f"hours is {brief(hours)}; it takes a number of hours above 0, up to a year")
         self.hours = float(hours)
-        self._seen: OrderedDict[bytes, float] = OrderedDict()  # when each document was rewarded, by what it is known by
-        self._visited: OrderedDict[int, float] = OrderedDict()  # when each page was visited last, by its key
-        self._appeared: OrderedDict[bytes, float] = OrderedDict()  # not before when each new link was there
+        self._seen: OrderedDict[bytes, float] = OrderedDict()  # when each document was rewarded, by its identities
+        self._visited: OrderedDict[int, float] = OrderedDict()  # when each page was last visited, by its key
+        self._appeared: OrderedDict[bytes, float] = OrderedDict()  # when each new link appeared at the earliest
         self._links = _Links()
         self._contents: WeakKeyDictionary[Any, Content] = WeakKeyDictionary()  # by the root of the page
 
@@ -65,23 +65,23 @@ class _Documents(ABC):
 
     @abstractmethod
     def pays(self, reading: Document, outcome: Outcome) -> bool:
-        """Whether a page is a document that is worth 1, unless one that is known by the same was rewarded before."""
+        """Whether a page is a document with reward 1, unless one with the same identity was rewarded before."""
 
     @abstractmethod
     def known_by(self, reading: Document) -> tuple[bytes, ...]:
-        """Return what a document is known by when it comes again, any of it."""
+        """Return the identities by which a document is recognized, each of them sufficient."""
 
     def unchanged(self, outcome: Outcome) -> None:
-        """Take note that a page came back as it was, and so without new links."""
+        """Note that a page was fetched unchanged, and so without new links."""
         if outcome.pick.key in self._visited:
             _remember(self._visited, outcome.pick.key, outcome.at, _PAGES)
 
     def reading(self, page: Page) -> Document:
-        """Return what a page says of itself, from its tree where that is there as ``root``."""
+        """Return the metadata of a page, from its tree if it has one as ``root``."""
         return self.content(page).reading
 
     def content(self, page: Page) -> Content:
-        """Return what is read of a page; it is read once, however often it is asked about."""
+        """Return the content of a page; it is read only once."""
         root = getattr(page, "root", None)
         root = parsed(page.text) if root is None else root
         if root is None:
@@ -92,15 +92,15 @@ class _Documents(ABC):
         return found
 
     def is_young(self, time: float | None, at: float) -> bool:
-        """Whether what happened at a time is no older than the hours at another one; ``None``: nobody knows when."""
+        """Whether an event is no older than the hours at a given time; ``None``: its time is unknown."""
         return time is not None and at - time <= self.hours * 3600
 
     def appeared(self, reading: Document) -> float | None:
-        """Return a time before which there was no link to a page; ``None`` where it may have been there always."""
+        """Return a time before which no link to a page existed; ``None`` if it may always have existed."""
         return self._appeared.get(print_of(reading.url))
 
     def _look_at_links(self, key: int, links: bytes, at: float) -> None:
-        """Remember the links of a page, and which of them are new on one that had been visited without them."""
+        """Remember the links of a page, and which of them are new on a page visited without them before."""
         before = self._visited.get(key)
         for start in range(0, len(links), _PRINT):
             made = links[start : start + _PRINT]
@@ -116,38 +116,37 @@ class _Documents(ABC):
 
 
 class NewsGoal(_Documents):
-    """An outcome is worth 1 if it is a document that was not seen before, and is no older than so many hours.
+    """The reward is 1 for a document that was not seen before, and is no older than so many hours.
 
-    A page is a document if it says so (JSON-LD, Open Graph), or if it has enough text that stands in paragraphs: front
-    pages and lists of articles are none. Its age is what it says itself: by JSON-LD, by elements in its head, or by its
-    element of time; or else what the header ``Last-Modified`` says, unless that is the time of the visit.
+    A page is a document if its metadata says so (JSON-LD, Open Graph), or if it has enough text in paragraphs: front
+    pages and lists of articles do not count. Its age comes from its own metadata: JSON-LD, elements in its head, or its
+    ``time`` element. Otherwise it comes from the header ``Last-Modified``, unless that is the time of the visit.
 
-    A document without any of these dates is as old as the link to it: it is new if that appeared on a page that had
-    been visited without it, within these hours. So what a crawl finds when it begins is not news merely because it is
-    seen for the first time.
+    A document without any of these dates is as old as the link to it: it is new if the link appeared within these
+    hours, on a page that had been visited without it. So what a crawl finds at its start is not news merely because it
+    is seen for the first time.
 
     Parameters
     ----------
     hours
-        How old a document may be when it is visited.
+        Largest age of a document when it is visited.
 
     Raises
     ------
     ConfigError
-        If ``hours`` is no positive number.
+        If ``hours`` is not a positive number.
 
     Notes
     -----
-    A document that was visited before is not news again when it changes, and neither is one under another URL: what
-    was rewarded in these hours is remembered by its text. So are the links of pages that were visited, in 2 MB for a
-    million of them; of more, some seem to be known that are new. All this is remembered while a process runs. After a
-    restart, a copy may count once more, and documents without dates count where they appear on pages that were visited
-    since. Rewards that were given stay as they are.
+    A document that was visited before is not news again when it changes, nor under another URL: documents rewarded in
+    these hours are remembered by their text. So are the links of visited pages, in 2 MB for a million of them; with
+    more links, some new ones seem known. All this is remembered while a process runs. After a restart, a copy may count
+    once more, and documents without dates count if they appear on pages visited since. Rewards already given stay.
 
-    Dates without a time zone are read as UTC, and those of less than a day ahead as the time of the visit.
+    Dates without a time zone are read as UTC, and those less than a day in the future as the time of the visit.
     """
 
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "articles"
 
     def pays(self, reading: Document, outcome: Outcome) -> bool:
@@ -157,7 +156,7 @@ class NewsGoal(_Documents):
         return reading.digest, print_of(reading.url)
 
     def published(self, reading: Document, at: float) -> float | None:
-        """Return when a page that was visited at a time was published; ``None`` where nothing tells.
+        """Return when a page visited at a time was published; ``None`` if unknown.
 
         All times are in seconds since the epoch.
         """
@@ -165,7 +164,7 @@ class NewsGoal(_Documents):
         return self.appeared(reading) if said is None else said
 
     def is_news(self, reading: Document, at: float) -> bool:
-        """Whether a page that was visited at a time is a document that is young enough; it may have been had before."""
+        """Whether a page visited at a time is a young enough document; it may have been rewarded before."""
         return reading.is_document and self.is_young(self.published(reading, at), at)
 
     def __repr__(self) -> str:
@@ -173,40 +172,40 @@ class NewsGoal(_Documents):
 
 
 class ReinforcingAgent(_Documents):
-    """An outcome is worth 1 if it is a document that changed in these hours, and was not paid for as it is now.
+    """The reward is 1 for a document that changed in these hours, and whose present version was not rewarded yet.
 
-    It is what pays the foragers of Palotai et al. In contrast to :class:`NewsGoal`, a document that was seen before
-    counts again when it has changed, and so does a copy of it under another URL. Which pages are documents is the same.
+    It is the reinforcing agent of the foragers of Palotai et al. Unlike with :class:`NewsGoal`, a known document counts
+    again when it has changed, and so does a copy of it under another URL. Documents are recognized in the same way.
 
-    A document changed last when it says so itself: the later of when it was published and modified; or else what the
-    header ``Last-Modified`` says, unless that is the time of the visit. One that says nothing, and whose text is
-    another one than in the visit before, changed no earlier than that visit. One that came for the first time is as old
-    as the link to it, as for :class:`NewsGoal`.
+    The time of the last change comes from the document's own metadata: the later of its publication and modification.
+    Otherwise it comes from the header ``Last-Modified``, unless that is the time of the visit. A document without
+    these, whose text differs from the previous visit, changed no earlier than that visit. A document visited for the
+    first time is as old as the link to it, as for :class:`NewsGoal`.
 
     Parameters
     ----------
     hours
-        How long ago a document may have changed when it is visited.
+        Largest age of a change when the document is visited.
 
     Raises
     ------
     ConfigError
-        If ``hours`` is no positive number.
+        If ``hours`` is not a positive number.
 
     Notes
     -----
-    The paper pays 100 for such a document and takes 1 for another one that is sent. That is for a policy to count: the
-    reward is that of the crawl, as of any goal.
+    The paper pays 100 for such a document and charges 1 for any other document sent. That is left to the policy: the
+    reward is that of the crawl, as with any goal.
 
-    It remembers 100,000 documents that it paid for, by URL and text, and the texts of 20,000 pages, while a process
-    runs. After a restart, documents may count once more.
+    It remembers 100,000 rewarded documents, by URL and text, and the texts of 20,000 pages, while a process runs. After
+    a restart, documents may count once more.
 
     References
     ----------
     Palotai, Farkas, Lőrincz: Selection in scale-free small world (2005), algorithm 7.
     """
 
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "documents"
 
     def __init__(self, *, hours: float = 24.0) -> None:
@@ -220,7 +219,7 @@ class ReinforcingAgent(_Documents):
         return (print_of(f"{reading.digest.hex()} {reading.url}"),)
 
     def _changed(self, reading: Document, outcome: Outcome) -> float | None:
-        """Return when a document changed last, as far as that can be told; and remember its text."""
+        """Return when a document last changed, as far as known, and remember its text."""
         key = outcome.pick.key
         before = self._texts.get(key, reading.digest)
         _remember(self._texts, key, reading.digest, _PAGES)
@@ -234,13 +233,13 @@ class ReinforcingAgent(_Documents):
 
 
 class _Links:
-    """A set that may take for known what is not, once there is too much in it, and never has more than 2 MB."""
+    """A set of at most 2 MB, with false positives once it is too full."""
 
     def __init__(self) -> None:
         self._bits = bytearray((1 << _BITS) // 8)
 
     def add(self, made: bytes) -> bool:
-        """Add a print of 16 bytes; return whether it was not in it."""
+        """Add a digest of 16 bytes; return whether it was new."""
         is_new = False
         for start in (0, 4, 8, 12):
             place = int.from_bytes(made[start : start + 4]) & ((1 << _BITS) - 1)
@@ -260,7 +259,7 @@ def _links_of(root: _Element, url: str) -> bytes:
 
 
 def _remember(memory: OrderedDict[Any, Any], each: Any, what: Any, most: int) -> None:
-    """Remember what there is to say of something, and forget what was remembered longest ago if that is too much."""
+    """Remember a value, and forget the oldest one if there are too many."""
     memory[each] = what
     memory.move_to_end(each)
     if len(memory) > most:

@@ -1,4 +1,4 @@
-"""Looking for pages, whatever is on them."""
+"""A goal for all pages, whatever their content."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class PagesGoal:
-    """An outcome is worth 1 if it is a page in which links can be found, and 0 otherwise.
+    """The reward is 1 for a page in which links can be found, and 0 otherwise.
 
-    For orders that do not learn from rewards, such as that by importance: it lets a crawl count what it is for.
+    For orders that do not learn from rewards, such as that by importance: it counts the pages of the crawl.
     """
 
     heads_tell = False
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "pages"
 
     def __call__(self, outcome: Outcome) -> float:

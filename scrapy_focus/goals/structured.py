@@ -1,4 +1,4 @@
-"""Looking for pages that describe things to machines: recipes, events, jobs, products, data sets."""
+"""A goal for pages with structured data: recipes, events, jobs, products, data sets."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome, Page
     from scrapy_focus.web.entities import Entity
 
-ANY = "*"  # in place of types
-TYPE_COUNT = "structured/type/"  # what counts of types begin with
+ANY = "*"  # instead of types
+TYPE_COUNT = "structured/type/"  # prefix of the counts of types
 
 
 class StructuredDataGoal:
-    """An outcome is worth 1 if its page describes a thing of a wanted type, as JSON-LD or microdata.
+    """The reward is 1 for a page that describes a thing of a wanted type, as JSON-LD or microdata.
 
-    Things within others count, and those in a ``@graph``. Failures, and what is no HTML, are worth nothing. Reading
-    takes the package ``extruct``: ``pip install "scrapy-focus[structured]"``.
+    Nested things count, and those in a ``@graph``. Failures and documents other than HTML earn nothing. Reading takes
+    the package ``extruct``: ``pip install "scrapy-focus[structured]"``.
 
     Parameters
     ----------
     types
-        Names of schema.org: ``Recipe``, ``schema:Recipe`` or ``https://schema.org/Recipe``, all the same; of other
-        vocabularies, whole addresses. Without any, a page is worth 1 if it has enough facts, whatever they are about.
+        Names of schema.org: ``Recipe``, ``schema:Recipe`` or ``https://schema.org/Recipe``, all equivalent; for other
+        vocabularies, full addresses. Without any, a page earns 1 if it has enough facts, whatever they are about.
     syntaxes
-        What is read: ``"json-ld"``, ``"microdata"`` or both.
+        The syntaxes to read: ``"json-ld"``, ``"microdata"`` or both.
     least
-        Facts that make a page worth something where no types are given: values that are no things themselves. Many
-        pages of today have some, only to say whose site it is; 6 is what the plugin of Anthelion asks for.
+        Facts that a page needs if no types are given: values that are not things themselves. Many pages today have
+        some, only to name their site; the plugin of Anthelion requires 6.
 
     Raises
     ------
     ConfigError
-        If a type, which is not given by its whole address, is no name of schema.org; if there is no such syntax,
-        ``least`` is no whole number from 1, or ``extruct`` is not installed.
+        If a type, not given by its full address, is not a name of schema.org; if a syntax does not exist, ``least``
+        is not a whole number from 1, or ``extruct`` is not installed.
 
     Notes
     -----
-    Types are compared by name. Which type is a kind of which, is not known: whoever looks for events names
-    ``MusicEvent``, ``SportsEvent`` and others besides ``Event``. Names that schema.org has had since 2022 are not
-    known, either: give their whole address.
+    Types are compared by name; the hierarchy of types is not used. So to find events, name ``MusicEvent``,
+    ``SportsEvent`` and others besides ``Event``. Names that schema.org added since 2022 are not known, either: give
+    their full address.
 
-    A page in which nothing speaks for markup costs a look through its text. Others are read once, however often they
-    are asked about, and in a live crawl from the tree that Scrapy has parsed.
+    A page without any sign of markup costs a search through its text. Others are read only once, and in a live crawl
+    from the tree that Scrapy has parsed.
     """
 
     heads_tell = False
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "pages with structured data"
 
     def __init__(self, types: Collection[str] = (), syntaxes: Collection[str] = SYNTAXES, least: int = 1) -> None:
@@ -79,12 +79,12 @@ class StructuredDataGoal:
 
     @classmethod
     def of(cls, words: Collection[str], name: str) -> Self:
-        """Return the goal that a setting or option of this name stands for: its words are types, or ``*`` for any.
+        """Return the goal for a setting or option of this name: its words are types, or ``*`` for any.
 
         Raises
         ------
         ConfigError
-            If there are no words, or they are no types; it names the setting.
+            If there are no words, or they are not types; the message names the setting.
         """
         types = [word.strip() for word in words]
         if not types or (ANY in types and len(types) > 1):
@@ -102,12 +102,12 @@ class StructuredDataGoal:
         return float(page is not None and self.finds(self.reading(page)))
 
     def page_of(self, outcome: Outcome) -> Page | None:
-        """Return the page of an outcome if it is one that is read, ``None`` for a failure and what is no HTML."""
+        """Return the page of an outcome if it can be read, ``None`` for a failure or anything but HTML."""
         fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
         return outcome.page if fetched else None
 
     def reading(self, page: Page) -> Reading:
-        """Return what a page describes. Its tree is used where it has one as ``root``, and else made of its text."""
+        """Return what a page describes; uses its tree if it has one as ``root``, and parses its text otherwise."""
         source = page.text
         if not may_have_entities(source, self.syntaxes):
             return Reading()
@@ -122,7 +122,7 @@ class StructuredDataGoal:
         return found
 
     def finds(self, reading: Reading) -> bool:
-        """Whether a page of which this was read is worth anything."""
+        """Whether a page with this reading earns a reward."""
         return bool(self.wanted(reading)) if self.names else reading.facts >= self.least
 
     def wanted(self, reading: Reading) -> tuple[Entity, ...]:
@@ -152,7 +152,7 @@ def _check_parameters(types: Collection[str], syntaxes: Collection[str], least: 
 
 
 def _checked(name: str) -> str:
-    """Return the name of a type, as :attr:`~scrapy_focus.web.entities.Entity.types` has it."""
+    """Return the name of a type, in the form of :attr:`~scrapy_focus.web.entities.Entity.types`."""
     plain = plain_name(name)
     if not plain:
         raise ConfigError(f"one of the types is {brief(name)}, which names none; leave it out, or write Recipe, say")
@@ -180,7 +180,7 @@ def _syntax(name: str) -> str:
 
 @cache
 def _names() -> frozenset[str]:
-    """Return the types of schema.org, of the end of 2021. It takes a tenth of a second."""
+    """Return the types of schema.org as of the end of 2021. Takes a tenth of a second."""
     from rdflib.namespace import SDO
 
     return frozenset(name for name in SDO.__annotations__ if name[:1].isupper()) | {"3DModel"}

@@ -1,4 +1,4 @@
-"""Looking for pages on a topic."""
+"""A goal for pages on a topic."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
 
 
-_BLOCKS = 50_000  # of all hosts that are remembered: 5 MB, and half of that in each checkpoint
+_BLOCKS = 50_000  # remembered, of all hosts: 5 MB, and half of that in each checkpoint
 
 
 class TopicGoal:
-    """An outcome is worth 1 if it is a page on the topic, as a model that was trained on examples sees it.
+    """The reward is 1 for a page on the topic, as judged by a model that was trained on examples.
 
-    What a model reads is the title and the visible text, without blocks that repeat on the host, such as menus
-    (:class:`~scrapy_focus.topic.repeated.Repeated`). Failures, and what is no HTML, are worth nothing. A model that
-    learns from the crawl (:class:`~scrapy_focus.core.mission.LearningTopic`) sees each page before it judges it; what
-    it learned is kept in the ``JOBDIR``, and a kill loses one checkpoint of that at most.
+    The model reads the title and the visible text, without blocks that repeat on the host, such as menus
+    (:class:`~scrapy_focus.topic.repeated.Repeated`). Failures and documents other than HTML earn nothing. A model that
+    learns from the crawl (:class:`~scrapy_focus.core.mission.LearningTopic`) sees each page before it judges it. What
+    it learned is stored in the ``JOBDIR``; a kill loses at most what it learned since the last checkpoint.
 
     Parameters
     ----------
     relevance
-        The model, or the file that ``scrapy focus-train`` wrote; or, as a dict, what there is to go by: see
+        The model, or the file that ``scrapy focus-train`` wrote; or, as a dict, examples and keywords: see
         :func:`~scrapy_focus.topic.models.relevance_of`.
     threshold
         Pages of at least this probability are on the topic.
     """
 
     heads_tell = False
-    #: What is counted.
+    #: The noun for what is counted.
     noun = "pages"
 
     def __init__(self, relevance: Topic | str | PathLike[str] | Mapping[str, Any], *, threshold: float = 0.5) -> None:
@@ -49,7 +49,7 @@ class TopicGoal:
         self.relevance = relevance_of(relevance)
         self.threshold = threshold
         self._repeated = Repeated(blocks=_BLOCKS)
-        learning(self.relevance)  # which says what it lacks
+        learning(self.relevance)  # it raises an error if examples are missing
 
     def __call__(self, outcome: Outcome) -> float:
         blocks = _blocks_of(outcome)
@@ -62,12 +62,12 @@ class TopicGoal:
         return float(self._judge(text) >= self.threshold)
 
     def probability(self, outcome: Outcome) -> float:
-        """Return how likely the page of an outcome is on the topic, from 0 to 1; 0 where there is no page."""
+        """Return the probability that the page of an outcome is on the topic; 0 without a page."""
         blocks = _blocks_of(outcome)
         return 0.0 if blocks is None else self._judge(self.text(outcome.pick.host, blocks))
 
     def text(self, host: str, blocks: Sequence[str]) -> str:
-        """Return what is judged of a page, whose blocks are given: those that do not repeat on its host so far.
+        """Return the text of a page that is judged: the blocks that have not repeated on its host so far.
 
         ``host`` is that of the link (``Link.host``).
         """
@@ -75,12 +75,12 @@ class TopicGoal:
 
     @property
     def alarm(self) -> str:
-        """Why the crawl may go astray, as a model says that learns; ``""``: nothing speaks for that."""
+        """Why the crawl may be off topic, according to a learning model; ``""`` if it shows no sign of that."""
         learner = learning(self.relevance)
         return "" if learner is None else learner.alarm
 
     def said(self) -> list[str]:
-        """Return how frequent the topic is among the pages that are met, as a model says that learned from them."""
+        """Return how frequent the topic is among the fetched pages, as estimated by a learning model."""
         learner = learning(self.relevance)
         if learner is None or learner.frequency is None or not learner.refits:
             return []
@@ -88,12 +88,12 @@ class TopicGoal:
         return [f"about {share:.{int(share < 10)}f} % of the pages that it met are on the topic, as it estimates"]
 
     def state(self) -> Any:
-        """Return what repeats on hosts, and what the model learned from the crawl."""
+        """Return the repeated blocks of hosts, and what the model learned from the crawl."""
         learner = learning(self.relevance)
         return {"topic": None if learner is None else learner.state(), "repeated": self._repeated.state()}
 
     def restore(self, state: Any) -> None:
-        """Let the model be as it was when it had learned this, and know what repeated then."""
+        """Restore the model and the repeated blocks from a state."""
         self._repeated.restore(state["repeated"])
         if (learner := learning(self.relevance)) is not None:
             learner.restore(state["topic"])
@@ -106,6 +106,6 @@ class TopicGoal:
 
 
 def _blocks_of(outcome: Outcome) -> list[str] | None:
-    """Return the text of the page of an outcome, block by block, ``None`` where there is no page."""
+    """Return the text of an outcome's page, block by block, ``None`` without a page."""
     fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
     return html_blocks(outcome.page.text) if fetched and outcome.page is not None else None

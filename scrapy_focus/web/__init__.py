@@ -1,1 +1,1 @@
-"""How pages, URLs and MIME types are read."""
+"""Reads pages, URLs and MIME types."""

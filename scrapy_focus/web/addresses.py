@@ -1,4 +1,4 @@
-"""Which network an address belongs to: the public Internet, or one that only insiders should reach."""
+"""Tells whether an address belongs to the public Internet, or to a network that only insiders should reach."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _EMBEDDING = (  # networks of IPv6 whose addresses end in the IPv4 address that 
     IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated
     IPv6Network("64:ff9b::/96"),  # NAT64
 )
-_ISATAP = (0x00005EFE, 0x02005EFE)  # before the IPv4 address in the lower half of an IPv6 address
+_ISATAP = (0x00005EFE, 0x02005EFE)  # precedes the IPv4 address in the lower half of an IPv6 address
 _THIS_HOST = IPv4Network("0.0.0.0/8")  # a connection to 0.0.0.0 reaches this machine
-_UNICAST = IPv6Network("2000::/3")  # all that is assigned of IPv6, NAT64 apart
-_SPECIAL = (  # what is_global of Python 3.11.7 takes for public
+_UNICAST = IPv6Network("2000::/3")  # all assigned addresses of IPv6, except NAT64
+_SPECIAL = (  # what is_global of Python 3.11.7 considers public
     IPv4Network("192.0.0.0/24"),
     IPv6Network("3fff::/20"),
 )
@@ -26,11 +26,11 @@ _ANYCAST = frozenset({IPv4Address("192.0.0.9"), IPv4Address("192.0.0.10")})  # p
 
 
 def network_of(address: Address) -> Network:
-    """Return which network an address belongs to. An IPv4 address within one of IPv6 counts as itself.
+    """Return the network of an address. An IPv4 address embedded in IPv6 counts as itself.
 
-    ``private`` is whatever is neither public nor this machine nor link-local, multicast and reserved addresses too.
-    Public is what the registries of IANA call globally reachable: ``is_global`` of :mod:`ipaddress`, without what old
-    versions of it do not know yet.
+    ``private`` is anything neither public nor this machine, including link-local, multicast and reserved addresses.
+    Public is what IANA's registries call globally reachable: ``is_global`` of :mod:`ipaddress`, corrected for old
+    versions of it.
     """
     address = _embedded(address)
     if address.is_loopback or address in _THIS_HOST or int(address) == 0:
@@ -41,10 +41,10 @@ def network_of(address: Address) -> Network:
 
 
 def literal(host: str) -> Address | None:
-    """Return the address that a host is by itself, without asking for its name; ``None`` for a name.
+    """Return the address that a host is written as, without a DNS query; ``None`` for a name.
 
-    Numbers in any spelling that the C library reads (``127.1``, ``0x7f000001``, ``2130706433``) are addresses, and so
-    is ``localhost`` with all names below it.
+    Numbers in any spelling of the C library (``127.1``, ``0x7f000001``, ``2130706433``) are addresses, and so is
+    ``localhost`` with all names below it.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _is_public(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """Return the IPv4 address that an address of IPv6 stands for, any other as it is."""
+    """Return the IPv4 address embedded in an IPv6 address, any other address unchanged."""
     if isinstance(address, IPv4Address) or int(address) <= 1:  # :: and ::1 are themselves
         return address
     last = IPv4Address(int(address) & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""When a page changed, as sitemaps and feeds say it: dates of any form, and how far they are believed."""
+"""Parses the times of change in sitemaps and feeds: dates in any format, and how far they are believed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import NamedTuple
 _LONGEST = 64  # characters of a date
 _COARSE = re.compile(r"(\d{4})(?:-(\d\d))?\Z", re.ASCII)  # a year, or a month
 _DAY = 86_400.0
-_ZONES = 14 * 3600.0  # seconds: the farthest zone is so far ahead of UTC
-_SKEW = 60.0  # seconds by which the clock of a server may be ahead
+_ZONES = 14 * 3600.0  # seconds: the largest offset of a time zone before UTC
+_SKEW = 60.0  # seconds by which the clock of a server may be fast
 
 
 class Moment(NamedTuple):
-    """When something was, in seconds since the epoch: at the earliest, and as it is taken to be."""
+    """A time in seconds since the epoch: the earliest possible, and the assumed one."""
 
     earliest: float
     at: float
 
 
 def read_moment(said: str) -> Moment | None:
-    """Return when something was that is written as a W3C date, ISO 8601 or RFC 822; ``None`` for what is no date.
+    """Return the time of a W3C date, ISO 8601 or RFC 822; ``None`` for anything else.
 
-    A day is taken to be its end, as what changed may have done so until then; a month or a year its beginning. Where no
-    time zone is written, it is taken to be UTC.
+    For a day its end is assumed, as the change may have happened until then; for a month or a year its beginning.
+    Without a time zone, UTC is assumed.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def read_moment(said: str) -> Moment | None:
 
 
 def believed(moment: Moment, now: float) -> float | None:
-    """Return when something was that is said to have been then; ``None`` where that is in the future.
+    """Return the time of a stated moment; ``None`` if it is in the future.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def believed(moment: Moment, now: float) -> float | None:
 
 
 def _day(said: str) -> float | None:
-    """Return when a day begins in UTC, ``None`` for what is no day."""
+    """Return the start of a day in UTC, ``None`` for anything else."""
     try:
         day = date.fromisoformat(said)
     except ValueError:
@@ -74,4 +74,4 @@ def _moment(said: str) -> datetime:
     try:
         return datetime.fromisoformat(said)
     except ValueError:
-        return parsedate_to_datetime(said)  # "-0000" there means that the zone is not known
+        return parsedate_to_datetime(said)  # "-0000" there means an unknown zone

@@ -1,8 +1,8 @@
-"""When a document was published and changed: as it says itself, in one of the many ways in which that is done.
+"""Reads when a document was published and changed, from the many kinds of metadata in use.
 
 Dates on the web are wrong in every way: without a time zone, in the future, of the year 1, of the moment at which the
-page was made. So each is read by what is in use, bounded to what can be, and what is left out of doubt comes from the
-next source. All that is read of a page is bounded, and time is linear in it.
+page was generated. So the common formats are read, impossible dates are ignored, and the next source is used instead.
+The amount read of a page is bounded, and time is linear in it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _LONGEST = 100  # characters of a date
-_SCRIPTS, _SCRIPT = 50, 1_000_000  # JSON-LD that is read of a page; characters of each
-_VALUES = 10_000  # of it that are looked at
-_EARLIEST = 631_152_000.0  # 1990: before the web there was nothing to be published on it
-_AHEAD = 86_400.0  # seconds that a date may lie in the future: without a time zone, it may be of any
+_SCRIPTS, _SCRIPT = 50, 1_000_000  # JSON-LD scripts of a page that are read; characters of each
+_VALUES = 10_000  # of these that are read
+_EARLIEST = 631_152_000.0  # 1990: before the web, nothing was published on it
+_AHEAD = 86_400.0  # seconds that a date may be in the future: without a time zone, it may be in any
 _DAY = timedelta(days=1) - timedelta(seconds=1)
 
 _NUMBER = re.compile(r"\d{10}(?:\d{3})?\Z", re.ASCII)  # seconds or milliseconds
@@ -32,7 +32,7 @@ _SLASHES = re.compile(r"(\d{4})[/.](\d\d?)[/.](\d\d?)(?=\D|\Z)", re.ASCII)
 _NAMED = re.compile(r"(?:(\d{1,2})\.? ([a-z]{3})[a-z]{0,6}|([a-z]{3})[a-z]{0,6}\.? (\d{1,2})),? (\d{4})\Z", re.ASCII)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
-_PUBLISHED = (  # names of meta elements, those that are surest first
+_PUBLISHED = (  # names of meta elements, the most reliable first
     "article:published_time", "og:article:published_time", "og:published_time", "datepublished", "article.published",
     "parsely-pub-date", "sailthru.date", "citation_publication_date", "citation_online_date", "publication_date",
     "publish_date", "publish-date", "publishdate", "pubdate", "dc.date.issued", "dcterms.issued", "dc.date.created",
@@ -42,28 +42,28 @@ _MODIFIED = (  # likewise
     "article:modified_time", "og:article:modified_time", "og:updated_time", "og:modified_time", "datemodified",
     "article.updated", "dcterms.modified", "dc.date.modified", "last-modified",
 )  # fmt: skip
-_ARTICLE_WORDS = ("article", "posting", "report")  # ends of the types of documents
+_ARTICLE_WORDS = ("article", "posting", "report")  # endings of the types of documents
 
 
 class Said(NamedTuple):
-    """When something was published or changed, as its page says."""
+    """A publication or modification time, as stated by the page."""
 
     at: float  # seconds since the epoch
-    by: str  # where it says so: "json-ld", "meta", "time"
+    by: str  # the source: "json-ld", "meta", "time"
 
 
 class Markup(NamedTuple):
-    """What a page says of itself to machines, as far as it is a document."""
+    """The metadata of a page as a document."""
 
-    is_article: bool = False  # whether it says that it is one, and not a list of several
-    published: Said | None = None  # None: it says nothing of it, or nothing that can be read
-    modified: Said | None = None  # when it changed last, likewise
+    is_article: bool = False  # whether it says that it is one document, and not a list of several
+    published: Said | None = None  # None: missing or unreadable
+    modified: Said | None = None  # the last change, likewise
 
 
 def seconds_of(text: str) -> float | None:
-    """Return the time that a text of a page or header names, in seconds since the epoch; ``None`` where it names none.
+    """Return the time of a date in a page or header, in seconds since the epoch; ``None`` if there is none.
 
-    A date without a time is the end of its day, and one without a time zone is of UTC. What is before 1990 is no date.
+    A date without a time means the end of its day; without a time zone, UTC. A date before 1990 is invalid.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def seconds_of(text: str) -> float | None:
 
 
 def at_most(at: float, now: float) -> float | None:
-    """Return a time that is told at another time: what is less than a day ahead is now, and all beyond is no time."""
+    """Return a time stated at ``now``: less than a day in the future becomes ``now``, later ones ``None``."""
     return min(at, now) if at <= now + _AHEAD else None
 
 
 def read_markup(root: _Element) -> Markup:
-    """Return what a parsed page says of itself: by JSON-LD, or else in its head, or else by its elements of time."""
+    """Return the metadata of a parsed page: from JSON-LD, or else its head, or else its ``time`` elements."""
     articles = list(_json_articles(root))
     names = dict(_metas(root))
     is_article = names.get("og:type", "").strip().lower() == "article" or "article:published_time" in names
@@ -114,7 +114,7 @@ def _named(metas: dict[str, str], wanted: Iterable[str]) -> list[tuple[str, str]
 
 
 def _first(said: Iterable[tuple[str, str]]) -> Said | None:
-    """Return the first of these dates that can be read."""
+    """Return the first readable one of these dates."""
     return next((Said(at, by) for text, by in said if (at := seconds_of(text)) is not None), None)
 
 
@@ -123,7 +123,7 @@ def _number(said: str) -> float:
 
 
 def _moment(said: str) -> float | None:
-    """Return the time of a date as it is written in ISO 8601, in mails, or in words; ``None``: in none of them."""
+    """Return the time of a date written in ISO 8601, as in mails, or in words; ``None`` otherwise."""
     when: datetime | None
     try:
         when = datetime.fromisoformat(said)
@@ -150,12 +150,12 @@ def _written(said: str) -> datetime | None:
         if (found := _NAMED.match(said.lower())) and (name := found[2] or found[3]) in _MONTHS:
             return datetime(int(found[5]), _MONTHS.index(name) + 1, int(found[1] or found[4]))
         return parsedate_to_datetime(said) if ":" in said else None
-    except (ValueError, OverflowError, IndexError, TypeError):  # whatever the standard library stumbles over
+    except (ValueError, OverflowError, IndexError, TypeError):  # whatever the standard library raises
         return None
 
 
 def _json_articles(root: _Element) -> Iterator[dict[str, Any]]:
-    """Yield the documents that a page describes as JSON-LD, at the top or in a graph: of one page, that is itself."""
+    """Yield the page's own documents in JSON-LD, at the top level or in a graph."""
     scripts = 0
     for script in root.iter("script"):
         if "ld+json" not in (script.get("type") or "").lower() or scripts >= _SCRIPTS:
@@ -173,7 +173,7 @@ def _json_articles(root: _Element) -> Iterator[dict[str, Any]]:
 def _articles_in(value: Any) -> Iterator[dict[str, Any]]:
     waiting, looked = [value], 0
     while waiting and looked < _VALUES:
-        # In their order, but where there are so many that taking the first would be slow.
+        # In order, unless there are so many that taking the first would be slow.
         each = waiting.pop(0) if len(waiting) < 100 else waiting.pop()
         looked += 1
         if isinstance(each, list):
@@ -200,7 +200,7 @@ def _dates_of(article: dict[str, Any], *names: str) -> Iterator[str]:
 
 
 def _metas(root: _Element) -> Iterator[tuple[str, str]]:
-    """Yield names and contents of the meta elements, the last of a name first, so that the first stays in a dict."""
+    """Yield names and contents of the meta elements in reverse order, so that a dict keeps the first of a name."""
     for element in reversed(list(root.iter("meta"))):
         name = element.get("property") or element.get("name") or element.get("itemprop") or ""
         content = element.get("content") or ""
@@ -209,7 +209,7 @@ def _metas(root: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _times(root: _Element) -> list[str]:
-    """Return the dates of elements of time that say when a page was published; none where they may be of others."""
+    """Return the dates of ``time`` elements for the publication; none if they may belong to other documents."""
     times = _dated(root)
     published = [each for each in times if _says(each, "datepublished") or each.get("pubdate") is not None]
     if published:
@@ -225,7 +225,7 @@ def _dated(element: _Element) -> list[_Element]:
 
 
 def _times_of_change(root: _Element) -> list[str]:
-    """Return the date of elements of time that say when a page changed; none where they say several."""
+    """Return the date of ``time`` elements for the last change; none if they differ."""
     return _one_date([each for each in root.iter("time") if each.get("datetime") and _says(each, "datemodified")])
 
 

@@ -1,7 +1,7 @@
-"""What a page says, in a number: two visits with the same number brought the same, as a reader sees it.
+"""Computes digests of pages: two visits with the same digest saw the same content, from a reader's point of view.
 
-What changes with each request though nothing happened is left out: scripts, hidden fields, times of day, ages like
-"3 minutes ago", counters of visitors, tokens. It is gone at once, and to follow it is no use.
+Content that changes with each request is excluded: scripts, hidden fields, times of day, ages like "3 minutes ago",
+counters of visitors, tokens. It disappears at once, and following it is useless.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scrapy_focus.web.main_text import main_blocks
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_FEWEST = 100  # bytes of text, below which a page says too little
-_SHORT = 80  # bytes of the text with a counter in it
+_FEWEST = 100  # bytes of text; a page with less says too little
+_SHORT = 80  # bytes of a text that contains a counter
 _TOKEN_BYTES, _TOKEN_DIGITS = 16, 3  # at least
 _UNSEEN = ("script", "style", "noscript", "template", "textarea")
-_WAY = 1  # to make a digest of the main text: another number for another way
+_WAY = 1  # version of the digest of the main text
 _ZERO = ord("0")
 _BLANKS = b" \t\n\r\f\v"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -31,7 +31,7 @@ _hrefs: Any = etree.XPath("descendant::a/@href", smart_strings=False)
 
 _UNIT = rb"(?:(?:sec(?:ond)?|min(?:ute)?|hour|hr|day|week|month|year)s?|[smhd])"
 _VISITS = rb"(?:views?|visits?|visitors?|hits|clicks|(?:users?|guests?|visitors?|people) online|online now)"
-_VOLATILE = re.compile(  # each begins with the first digit of a number, which is looked for fast
+_VOLATILE = re.compile(  # each starts with the first digit of a number, which is fast to find
     rb"[0-9](?<![0-9:.,][0-9])(?:"
     rb"[0-9]?:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,6})?)?(?: ?[ap]\.?m\b)?(?![0-9:])"  # a time of day
     rb"|[0-9]{0,3} ?" + _UNIT + rb" ago\b"  # an age
@@ -39,18 +39,18 @@ _VOLATILE = re.compile(  # each begins with the first digit of a number, which i
     rb"|(?<=\bil y a [0-9])[0-9]{0,3} (?:secondes?|minutes?|heures?|jours?|semaines?|mois|ans?)\b"
     rb"|(?<=\bhace [0-9])[0-9]{0,3} (?:segundos?|minutos?|horas?|d\S{1,2}as?|semanas?|mes(?:es)?|a\S{1,2}os?)\b"
     rb"|[0-9.,]{0,12} ?" + _VISITS + rb"\b"  # a counter
-    rb"|(?<=\bin [0-9])[0-9]{0,3}(?:[.,][0-9]{1,6})? ?(?:msec|ms|secs?|seconds?|s)\b"  # how long the page took
+    rb"|(?<=\bin [0-9])[0-9]{0,3}(?:[.,][0-9]{1,6})? ?(?:msec|ms|secs?|seconds?|s)\b"  # the time that the page took
     rb")",
     re.IGNORECASE,
 )
 _AN_AGE = re.compile(rb"\ban? " + _UNIT + rb" ago\b", re.IGNORECASE)
 _COUNTER = re.compile(rb"\s{0,20}(?:you are )?" + _VISITS + rb"[:# (]{1,3}[0-9.,]{1,20}\W{0,20}\Z", re.IGNORECASE)
-_TOKEN = re.compile(rb"(?:[A-Za-z_-]*[0-9]+[A-Za-z_-]){3}[0-9A-Za-z_-]*\Z")  # letters and digits by turns
+_TOKEN = re.compile(rb"(?:[A-Za-z_-]*[0-9]+[A-Za-z_-]){3}[0-9A-Za-z_-]*\Z")  # alternating letters and digits
 _VALUE = re.compile(r"=(?:\d{10,13}|[0-9A-Za-z_%-]{16,})(?=[&;#]|$)")  # in a URL: a time, a session
 
 
 def page_digest(root: _Element) -> int:
-    """Return a number that is the same for pages that show the same text and links; 0 for a page without much text.
+    """Return a number that is equal for pages with the same text and links; 0 for a page with little text.
 
     It has 63 bits, and is the same in each process. Time is linear in the page.
     """
@@ -64,13 +64,13 @@ def page_digest(root: _Element) -> int:
     if b" ago" in data:
         data = _AN_AGE.sub(b"", data)
     said = _texts_said(data)
-    said.append(b"")  # parts texts from links
+    said.append(b"")  # separates texts from links
     said += map(_link_said, _hrefs(root))
     return bytes_digest(b"\0".join(said))
 
 
 def _texts_said(data: bytes) -> list[bytes]:
-    """Return texts, joined by zero bytes, without blanks and what changes by itself, such as a time of day."""
+    """Return texts, joined by zero bytes, without blanks and changing content, such as a time of day."""
     said = data.translate(_DIGITS, _BLANKS).split(b"\0")
     for at, raw in enumerate(data.split(b"\0")):
         if _ZERO in said[at]:
@@ -79,17 +79,17 @@ def _texts_said(data: bytes) -> list[bytes]:
 
 
 def _link_said(href: str) -> bytes:
-    """Return the address of a link without the values in its query."""
+    """Return the URL of a link without the values in its query."""
     if "=" in href:
         href = _VALUE.sub("", href)
     return href.encode("utf-8", "replace")
 
 
 def text_digest(root: _Element) -> str:
-    """Return what is the same for pages with the same main text, ``""`` for a page without one.
+    """Return a digest that is equal for pages with the same main text, ``""`` for a page without one.
 
-    What stands beside that text does not count (:mod:`~scrapy_focus.web.main_text`), nor does what changes with each
-    request. It begins with the number of this way to make it: digests of another one cannot be compared with it.
+    Neither the surroundings of that text count (:mod:`~scrapy_focus.web.main_text`), nor content that changes with each
+    request. The digest starts with its version: digests of different versions cannot be compared.
     """
     said = []
     for block in main_blocks(root):
@@ -101,9 +101,9 @@ def text_digest(root: _Element) -> str:
 
 
 def _lasting(text: bytes, bare: bytes) -> bytes:
-    """Return a text with digits, without what changes with each request, and without blanks.
+    """Return a text with digits, without content that changes with each request, and without blanks.
 
-    ``bare`` is it without blanks, all digits 0.
+    ``bare`` is the text without blanks, with all digits 0.
     """
     if len(text) <= _SHORT and _COUNTER.match(text):
         return b""
@@ -114,5 +114,5 @@ def _lasting(text: bytes, bare: bytes) -> bytes:
 
 
 def bytes_digest(data: bytes) -> int:
-    """Return the same number for the same bytes, in each process: 63 bits, and not 0."""
+    """Return a number for bytes, the same in each process: 63 bits, and not 0."""
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1 or 1

@@ -1,7 +1,7 @@
-"""What a page says of itself as a document: whether it is one, when it was published, when it changed last.
+"""Reads a page's own metadata as a document: whether it is one, and when it was published and changed.
 
-A goal and a policy may both ask it of the same page, and each page is parsed once for both. Nothing that lasts longer
-than its page is kept for that but a few bytes of what was read.
+A goal and a policy may both ask about the same page, and each page is parsed once for both. After that, only a few
+bytes of the result outlive the page.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Page
 
-_PARAGRAPH = 20  # words outside of links, from which on a paragraph is one of a document, and no teaser
+_PARAGRAPH = 20  # words outside of links; a shorter paragraph is a teaser
 _DOCUMENT = 60  # words in such paragraphs that make a document
-_ELEMENTS = 20_000  # of the paragraphs of a page that are looked at: they may stand in each other
-_AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page was made, and not when it was written
+_ELEMENTS = 20_000  # of a page's paragraphs that are read: they may be nested
+_AT_ONCE = 60.0  # seconds; a more recent Last-Modified is the time of the response
 _SHOWN = 20_000  # characters
-_PRINT = 16  # bytes that stand for a text
-_READ = 2048  # pages without a tree of which it is remembered what was read: about 1 MB
+_PRINT = 16  # bytes of a text's digest
+_READ = 2048  # pages without a tree whose result is remembered: about 1 MB
 
 
 class Document(NamedTuple):
-    """What a page says of itself. Times are in seconds since the epoch, ``None`` where it says nothing.
+    """The metadata of a page. Times are in seconds since the epoch, ``None`` if it has none.
 
-    ``published_at`` and ``changed_at`` are what to believe of them at a visit.
+    ``published_at`` and ``changed_at`` return what to believe of them at a visit.
     """
 
     url: str
-    is_document: bool = False  # and no list of others, or something to click at
+    is_document: bool = False  # rather than a list of documents, or navigation
     published: float | None = None
     modified: float | None = None
-    by: str = ""  # where it says when it was published: "json-ld", "meta", "time", "header"
-    digest: bytes = b""  # the same for the same text
-    modified_by: str = ""  # where it says when it was modified, likewise
+    by: str = ""  # the source of the publication time: "json-ld", "meta", "time", "header"
+    digest: bytes = b""  # equal for equal texts
+    modified_by: str = ""  # the source of the modification time, likewise
 
     def published_at(self, visit: float) -> float | None:
-        """Return when it was published, as it said in a visit at a time; ``None`` where it said nothing of use.
+        """Return the publication time as seen in a visit at a given time; ``None`` if it is unknown.
 
-        What is less than a day ahead is the time of the visit, and all beyond is no date. A header of less than a
-        minute before the visit says when the page was made, and not when it was written.
+        A time less than a day in the future becomes the time of the visit, and any later one is ignored. A header less
+        than a minute old is the time of the response, and not of the document.
         """
         return _believed(self.published, self.by, visit)
 
     def changed_at(self, visit: float) -> float | None:
-        """Return when it was published or modified last, likewise.
+        """Return the time of publication or last modification, likewise.
 
-        The header counts only where the page itself says nothing: many servers send it for whatever else is on a page.
+        The header counts only if the page has no time itself: many servers update it for anything else on a page.
         """
         published = None if self.by == "header" and self.modified_by != "header" else self.published_at(visit)
         times = (published, _believed(self.modified, self.modified_by, visit))
@@ -65,22 +65,21 @@ class Document(NamedTuple):
 
 
 def document_of(page: Page, root: _Element | None = None) -> Document:
-    """Return what a page says of itself as a document; it is read once, however often it is asked about.
+    """Return the metadata of a page as a document; it is read only once.
 
-    A page is a document if it says so (JSON-LD, Open Graph), or if it has enough text that stands in paragraphs: front
-    pages and lists of articles are none. When it was published is what it says itself: by JSON-LD, by elements in its
-    head, or by its element of time; or else what the header ``Last-Modified`` says. When it was modified is said in the
-    same ways; the header counts where the page says neither. Time is linear in the page.
+    A page is a document if its metadata says so (JSON-LD, Open Graph), or if it has enough text in paragraphs: front
+    pages and lists of articles do not count. The publication time comes from JSON-LD, from elements in its head, from
+    its ``time`` element, or else from the header ``Last-Modified``. The modification time comes from the same sources;
+    the header counts if the page has neither time. Time is linear in the page.
 
-    Of a page that a policy is shown, no more is noted than the document, so that a crawl that is resumed reads the
-    same.
+    For a page shown to a policy, only the result is recorded, so that a resumed crawl reads the same.
 
     Parameters
     ----------
     page
-        Any page: its tree is used where it has one as ``root``, and else made of its text.
+        Any page: its tree is used if it has one as ``root``; otherwise its text is parsed.
     root
-        Its tree, where whoever asks has it.
+        Its tree, if the caller has it.
     """
     if isinstance(page, NotedPage):
         return Document(*page.made("document", _plain))
@@ -94,7 +93,7 @@ def document_of(page: Page, root: _Element | None = None) -> Document:
 
 
 def shown_on(page: Page) -> str:
-    """Return what there is to read on a page, 20,000 characters of it; of one that is noted, nothing else is noted."""
+    """Return up to 20,000 characters of a page's text; of a recorded page, only these are recorded."""
     if isinstance(page, NotedPage):
         return str(page.made("shown", shown_on))
     own = getattr(page, "root", None)
@@ -103,7 +102,7 @@ def shown_on(page: Page) -> str:
 
 
 _by_root: WeakKeyDictionary[Any, Document] = WeakKeyDictionary()
-_by_text: OrderedDict[bytes, Document] = OrderedDict()  # by all that it is read from; asked for longest ago first
+_by_text: OrderedDict[bytes, Document] = OrderedDict()  # by all its inputs; least recently used first
 
 
 def _plain(page: Page) -> tuple[Any, ...]:
@@ -111,8 +110,9 @@ def _plain(page: Page) -> tuple[Any, ...]:
 
 
 def _of_text(page: Page, root: _Element | None) -> Document:
-    """Return the document of a page without a tree of its own. It cannot be told by identity: it may be made anew each
-    time when it is asked for.
+    """Return the document of a page without a tree of its own.
+
+    It cannot be cached by identity: it may be a new object each time.
     """
     text = page.text
     if not text:
@@ -169,5 +169,5 @@ def _paragraphs(root: _Element) -> Iterator[str]:
 
 
 def print_of(text: str) -> bytes:
-    """Return 16 bytes that stand for a text."""
+    """Return a digest of a text, 16 bytes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_PRINT).digest()

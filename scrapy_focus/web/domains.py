@@ -1,4 +1,4 @@
-"""Which hosts belong together, by the Public Suffix List."""
+"""Tells which hosts belong together, by the Public Suffix List."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-_PLAIN = re.compile(r"(?:[a-z0-9_-]+\.)+[a-z_][a-z0-9_-]*")  # neither address nor port, and all in lower case
-_NOBODY = "0-0-0"  # a label that no rule has
+_PLAIN = re.compile(r"(?:[a-z0-9_-]+\.)+[a-z_][a-z0-9_-]*")  # neither IP address nor port, in lower case
+_NOBODY = "0-0-0"  # a label that occurs in no rule
 
 
 @lru_cache(maxsize=10_000)
 def domain_of(host: str) -> str:
-    """Return the registered domain of a host name, or the host (and port) itself where it has none.
+    """Return the registered domain of a host name, or the host (and port) itself if it has none.
 
-    Domains under which anybody can have one, such as ``github.io``, count as suffixes. Where the list does not know the
-    last label, the domain has two.
+    Domains under which anybody can register, such as ``github.io``, count as suffixes. If the list does not know the
+    last label, the domain has two labels.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def domain_of(host: str) -> str:
     if "xn--" in host or not _PLAIN.fullmatch(host):
         return _asked(host)
     dot, inner = host.rfind("."), _inner()
-    while True:  # until no rule tells hosts apart that end so
+    while True:  # until no rule distinguishes hosts with this ending
         before = host.rfind(".", 0, dot)
         longer = host[before + 1 :]
         if longer not in inner:
@@ -41,7 +41,7 @@ def domain_of(host: str) -> str:
 
 
 def has_public_suffix(host: str) -> bool:
-    """Whether the list knows the ending of a host name.
+    """Whether the list knows the suffix of a host name.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def has_public_suffix(host: str) -> bool:
 
 
 def _asked(host: str) -> str:
-    """Return the registered domain of a host, as the list says."""
+    """Return the registered domain of a host, from the list."""
     found = _extract()(host)
     if found.suffix or not found.subdomain:
         return found.top_domain_under_public_suffix or host
@@ -61,9 +61,9 @@ def _asked(host: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _more(ending: str) -> int:
-    """Return how many labels hosts of this ending have beyond their domain, where no rule knows the label before it.
+    """Return how many labels hosts with this ending have beyond their domain, if no rule has the label before it.
 
-    That label counts. -1: the list has a wildcard there.
+    The count includes that label. -1: the list has a wildcard there.
     """
     if f"*.{ending}" in _inner():
         return -1
@@ -72,9 +72,9 @@ def _more(ending: str) -> int:
 
 @cache
 def _extract() -> TLDExtract:
-    """Return the list: the snapshot that comes with the library, so that nothing is fetched and nothing written.
+    """Return the list: the snapshot in the library, so that nothing is fetched or written.
 
-    It is imported when a host is asked about, as an HTTP client comes with it.
+    It is imported on first use, as it imports an HTTP client.
     """
     from tldextract import TLDExtract
 
@@ -83,6 +83,6 @@ def _extract() -> TLDExtract:
 
 @cache
 def _inner() -> frozenset[str]:
-    """Return all rules of the list, and all endings of theirs."""
+    """Return all rules of the list, and all their endings."""
     labels = (rule.split(".") for rule in _extract().tlds)
     return frozenset(".".join(rule[at:]) for rule in labels for at in range(len(rule)))

@@ -1,4 +1,4 @@
-"""Bodies that are not what their ``Content-Encoding`` says: not encoded at all, or cut."""
+"""Handles bodies that contradict their ``Content-Encoding``: not encoded at all, or cut."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import zlib
 _CHUNK = 1 << 16  # bytes that are unpacked at once
 _GZIP, _ANY, _RAW = 31, 47, -15  # formats of zlib: gzip; gzip or zlib; neither
 _MARKS = {"gzip": b"\x1f\x8b", "x-gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))  # of ASCII, which no text has
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))  # of ASCII, not used in text
 
 
 def begins_encoded(body: bytes, encoding: str) -> bool:
-    """Whether a body begins with the mark of an encoding; the others have none."""
+    """Whether a body starts with the signature of an encoding; the other encodings have none."""
     return encoding in _MARKS and body.startswith(_MARKS[encoding])
 
 
 def is_text(body: bytes) -> bool:
-    r"""Whether bytes are text in UTF-8, which nothing compressed is, but for a few bytes by chance.
+    r"""Whether bytes are text in UTF-8; compressed data is not, except a few bytes by chance.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def is_text(body: bytes) -> bool:
 
 
 def is_whole(body: bytes, encoding: str) -> bool:
-    """Whether a body reaches its end in an encoding of ``Content-Encoding``, whatever follows it.
+    """Whether a body is complete in an encoding of ``Content-Encoding``, whatever follows its end.
 
     Examples
     --------
@@ -53,21 +53,21 @@ def is_whole(body: bytes, encoding: str) -> bool:
 
 
 def _rest(body: bytes, wbits: int) -> bytes | None:
-    """Return what follows the end of a part, ``None`` if it has no end."""
+    """Return the bytes after the end of a part, ``None`` if it has no end."""
     unpacker = zlib.decompressobj(wbits=wbits)
     try:
         while body and not unpacker.eof:
             unpacker.decompress(body, _CHUNK)
             body = unpacker.unconsumed_tail
         if not unpacker.eof:
-            unpacker.flush()  # which may still hold the end
+            unpacker.flush()  # it may still hold the end
     except zlib.error:
         return None
     return unpacker.unused_data if unpacker.eof else None
 
 
 def _ends_brotli(body: bytes) -> bool:
-    import brotli  # it comes with Scrapy
+    import brotli  # installed with Scrapy
 
     unpacker = brotli.Decompressor()
     try:
@@ -81,7 +81,7 @@ def _ends_zstd(body: bytes) -> bool:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
-        from backports import zstd  # it comes with Scrapy
+        from backports import zstd  # installed with Scrapy
 
     try:
         zstd.decompress(body)

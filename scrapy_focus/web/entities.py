@@ -1,7 +1,7 @@
-"""What a page says to machines about what it describes: JSON-LD and microdata.
+"""Reads the structured data of a page: JSON-LD and microdata.
 
-``extruct`` reads both, from the tree that is parsed already. Around it are bounds: on what is read at all, so that no
-page takes more than a fraction of a second, and on what is kept. Nothing that a page holds raises.
+``extruct`` reads both, from the tree that is already parsed. This module adds limits: on what is read at all, so that
+no page takes more than a fraction of a second, and on what is kept. No content of a page raises an error.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-#: What can be read.
+#: The syntaxes that can be read.
 SYNTAXES = ("json-ld", "microdata")
 
-_PAGE = 10_000_000  # characters of a page that is read
+_PAGE = 10_000_000  # characters of a page; a longer one is not read
 _SCRIPTS = 1_000  # of a page that are read ...
 _SCRIPTED = 2_000_000  # ... and characters of them
 _ENTITIES = 5_000  # of a page
 _FACTS = 50_000  # of a page
-_DEPTH = 32  # objects and lists within one another
+_DEPTH = 32  # nested objects and lists
 _TYPES = 20  # of an entity
 _NAME = 500  # characters of the name of a property
 _TEXT = 10_000  # characters of a value
-_LARGEST = 1 << 63  # of whole numbers, which other languages read, too
+_LARGEST = 1 << 63  # of whole numbers, as in other languages
 _KEYWORDS = frozenset(("@context", "@type", "@language", "@index", "@version"))
 
 
 class Entity(NamedTuple):
     """A thing that a page describes.
 
-    ``types`` are names of schema.org (``Recipe``), and of other vocabularies whole addresses. ``values`` is the thing
-    as JSON-LD writes it, without its context, whatever the syntax was: properties with a text, a number, another
-    thing, or a list of them; ``@type`` and ``@id``, where it has them. It can be written as JSON. What is several
-    properties of another thing is whole in the first of them. Texts end after 10,000 characters.
+    ``types`` are names of schema.org (``Recipe``), and full addresses for other vocabularies. ``values`` is the thing
+    as written in JSON-LD, without its context, whatever the syntax was: properties with a text, a number, another
+    thing, or a list of them; ``@type`` and ``@id``, if it has them. It can be written as JSON. A thing that is the
+    value of several properties is complete in the first of them. Texts are cut after 10,000 characters.
     """
 
     types: tuple[str, ...]
@@ -50,12 +50,12 @@ class Entity(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What was read of a page.
+    """The structured data of a page.
 
-    ``entities`` are in the order of the page, JSON-LD first, each before those within it. Things without a type are
-    none, but their facts count. ``facts`` are values that are no objects: texts that are not empty, numbers, yes or no,
-    references. ``broken`` is how many scripts, items and values could not be read, and ``cut`` whether anything was
-    left out as it was too much.
+    ``entities`` are in the order of the page, JSON-LD first, each before its nested ones. A thing without a type is not
+    an entity, but its facts count. ``facts`` are values that are not objects: non-empty texts, numbers, booleans,
+    references. ``broken`` is the number of unreadable scripts, items and values, and ``cut`` is true if a limit was
+    exceeded.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -65,35 +65,35 @@ class Reading(NamedTuple):
 
 
 def may_have_entities(source: str, syntaxes: Collection[str] = SYNTAXES) -> bool:
-    """Whether a page may describe anything, by what its source contains; a fraction of the time of parsing it."""
+    """Whether a page may describe anything, judging by its source; takes a fraction of the time of parsing."""
     return bool(_likely(source, syntaxes))
 
 
 def _likely(source: str, syntaxes: Collection[str]) -> list[str]:
-    """Return the syntaxes that a page may have."""
+    """Return the syntaxes that a page may contain."""
     lowered = source.lower()
     signs = {"json-ld": ("ld+json", "ld&#"), "microdata": ("itemscope",)}  # some frameworks write &#x2B; for +
     return [syntax for syntax in syntaxes if any(sign in lowered for sign in signs[syntax])]
 
 
 def read_entities(root: _Element, source: str, url: str, *, syntaxes: Collection[str] = SYNTAXES) -> Reading:
-    """Return what a page describes.
+    """Return the structured data of a page.
 
     Parameters
     ----------
     root
-        The page as ``lxml.html`` parsed it; it stays as it is.
+        The page as parsed by ``lxml.html``; it is not changed.
     source
-        The page as text. A page in which nothing speaks for entities is not looked at further.
+        The page as text. A page without any sign of entities is not examined further.
     url
-        Of the page, to which addresses in microdata are joined, by way of its ``<base>``.
+        The URL of the page, to which relative URLs in microdata are joined, after its ``<base>``.
     syntaxes
-        Which of ``"json-ld"`` and ``"microdata"`` are read.
+        Which of ``"json-ld"`` and ``"microdata"`` to read.
 
     Raises
     ------
     ImportError
-        If ``extruct`` is not installed, and there is anything to be read.
+        If ``extruct`` is not installed, and there is anything to read.
     """
     given = _likely(source, syntaxes)
     if not given:
@@ -117,14 +117,14 @@ def _base(root: _Element, url: str) -> str:
 
 
 class _Reader:
-    """Collects what the blocks of a page say."""
+    """Collects the content of a page's blocks."""
 
     def __init__(self) -> None:
         self.entities: list[Entity] = []
         self.facts = 0
         self.broken = 0
         self.cut = False
-        self._known: dict[int, dict[str, Any]] = {}  # what was read of each item, by its id; all of them are held
+        self._known: dict[int, dict[str, Any]] = {}  # result for each item, by its id; the items are kept alive
 
     def read_scripts(self, root: _Element) -> None:
         """Read the JSON-LD of a page."""
@@ -141,7 +141,7 @@ class _Reader:
             room -= length
             try:
                 found = extractor.extract_items(script)
-            except Exception:  # no JSON, or nested too deeply, or whatever a library does with what a site sent
+            except Exception:  # invalid JSON, or nested too deeply, or whatever a library raises for a site's data
                 self.broken += 1
                 continue
             for each in found:
@@ -158,7 +158,7 @@ class _Reader:
             self._item(item, 0)
 
     def _take(self, value: Any, vocabulary: Vocabulary, depth: int = 0) -> Any:
-        """Note what a value of JSON-LD describes, and return it bounded; ``None`` where nothing is left of it."""
+        """Collect a value of JSON-LD, and return it within the limits; ``None`` if nothing is left."""
         if not isinstance(value, (dict, list)):
             return self._fact(value)
         if depth >= _DEPTH:
@@ -177,7 +177,7 @@ class _Reader:
         for name, each in self._some(value.items()):
             if name in _KEYWORDS:
                 continue
-            # An identifier alone is a reference to what it names, beside other properties the name of these.
+            # An identifier alone is a reference to a thing; with other properties, it is the name of these.
             if name == "@id" and len(value) > 1:
                 kept = _bounded(each)
             else:
@@ -187,10 +187,10 @@ class _Reader:
         return values
 
     def _item(self, item: Any, depth: int) -> Any:
-        """Note what an item of microdata describes, and return it as JSON-LD writes it."""
+        """Collect an item of microdata, and return it as written in JSON-LD."""
         if not isinstance(item, dict):
             return self._fact(item)
-        if id(item) in self._known:  # it is several properties of another: whole in all, it grew beyond all bounds
+        if id(item) in self._known:  # a value of several properties; complete in each, it would exceed all limits
             known = self._known[id(item)]
             return {name: known[name] for name in ("@type", "@id") if name in known}
         if depth >= _DEPTH:
@@ -208,14 +208,14 @@ class _Reader:
         return values
 
     def _items(self, given: Any, depth: int) -> Any:
-        """Return the values of a property, one or a list as it was given; ``None`` where nothing is left of them."""
+        """Return the values of a property, single or as a list as given; ``None`` if nothing is left."""
         if not isinstance(given, list):
             return self._item(given, depth)
         found = [self._item(each, depth) for each in given]
         return [each for each in found if each is not None] or None
 
     def _entity(self, types: Any, syntax: str) -> dict[str, Any]:
-        """Note an entity, if it has a type, and return where its values belong."""
+        """Collect an entity, if it has a type, and return the dict for its values."""
         names = tuple(dict.fromkeys(_clean(name) for name in types if name))
         if not names:
             return {}
@@ -236,7 +236,7 @@ class _Reader:
         return _bounded(value)
 
     def _some(self, values: Any) -> Iterator[Any]:
-        """Yield values as long as there is room for facts and entities in them."""
+        """Yield values while the limits of facts and entities allow."""
         for value in values:
             if self.facts >= _FACTS or len(self.entities) >= _ENTITIES:
                 self.cut = True
@@ -249,13 +249,13 @@ def _property(name: str) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts in a value that may be one, or a list; the first twenty."""
+    """Return the first twenty texts in a value that may be a text or a list."""
     given = value[:_TYPES] if isinstance(value, list) else [value]
     return [text for text in given if isinstance(text, str) and text.strip()]
 
 
 def _bounded(value: Any) -> Any:
-    """Return a plain value such that any program reads it as JSON."""
+    """Return a plain value that any program can read as JSON."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -266,5 +266,5 @@ def _bounded(value: Any) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Return a text without lone surrogates, which cannot be written as UTF-8."""
+    """Return a text without lone surrogates, which UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""What sitemaps and feeds list: URLs, titles, and when pages changed, as they say it.
+"""Reads sitemaps and feeds: URLs, titles, and the stated times of change.
 
-Neither is parsed into a tree: they are read in pieces, so that one of fifty megabytes takes no more memory than its
-entries. Nothing that a document names is fetched, and entities that it declares may not grow.
+Neither is parsed into a tree: they are read in pieces, so that a file of fifty megabytes takes no more memory than its
+entries. Nothing that a document names is fetched, and entities that it declares cannot expand.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ if TYPE_CHECKING:
 
 #: Bytes of a sitemap, as the protocol allows.
 LARGEST = 52_428_800
-#: Bytes of a feed that are read: what is new stands at its beginning.
+#: Bytes of a feed that are read: new entries come first.
 LARGEST_FEED = 10_000_000
 #: URLs of a sitemap, as the protocol allows.
 MOST = 50_000
 
-_PIECE = 1 << 14  # bytes: some milliseconds, with what is made of the entries
-_ELEMENTS = 1_000_000  # that are looked at: of 50,000 entries, 20 each
+_PIECE = 1 << 14  # bytes: some milliseconds, with the entries processed
+_ELEMENTS = 1_000_000  # that are read: of 50,000 entries, 20 each
 _LONGEST = 4096  # characters of a text that are read
 _BEFORE = b"\xef\xbb\xbf \t\r\n"  # a byte order mark, and blanks
 _TITLE = 200  # characters that are kept
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
-_CHANGED = ("lastmod", "updated", "modified", "date_modified")  # what says when an entry changed ...
-_BEGAN = ("pubDate", "date", "published", "issued", "created", "date_published")  # ... and, where nothing does, began
+_CHANGED = ("lastmod", "updated", "modified", "date_modified")  # elements for the time of change ...
+_BEGAN = ("pubDate", "date", "published", "issued", "created", "date_published")  # ... and, without one, of publication
 _FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
 _FEEDS = 10  # that a page may name
 
 
 class Listed(NamedTuple):
-    """An entry of a sitemap or feed. ``url`` may be relative to the listing, and ``""`` where there is none."""
+    """An entry of a sitemap or feed. ``url`` may be relative to the listing, and ``""`` if it is missing."""
 
     url: str
     title: str = ""
-    changed: str = ""  # when, as it is written
-    is_listing: bool = False  # whether it is a sitemap, too
+    changed: str = ""  # when, as written
+    is_listing: bool = False  # whether it is a sitemap itself
 
 
 class Reading:
-    """Reads a sitemap or feed: iterating gives the entries of each piece, so that one may pause between them.
+    """Reads a sitemap or feed: yields the entries of one piece at a time, so that the caller may pause.
 
     Parameters
     ----------
     body
-        As it was received; it may be gzip.
+        The body as received; it may be gzip.
     kind
-        What :func:`~scrapy_focus.web.listings.listing_of` says of it; of any other than a sitemap or feed nothing is
-        read. A sitemap may also be text with one URL on each line.
+        The result of :func:`~scrapy_focus.web.listings.listing_of`; only sitemaps and feeds are read. A sitemap may
+        also be text with one URL on each line.
     largest, most
-        Bytes that are read, and entries.
+        Limits of bytes and entries.
 
     Attributes
     ----------
     cut
-        Whether there is more of it than was read.
+        Whether a limit was exceeded.
     """
 
     def __init__(self, body: bytes, kind: Listing, *, largest: int = LARGEST, most: int = MOST) -> None:
@@ -100,7 +100,7 @@ class Reading:
     def _text(self) -> Iterator[list[Listed]]:
         last = b""
         for piece in self._pieces():
-            words = (last + piece).split()  # which costs nothing for a million empty lines
+            words = (last + piece).split()  # at no cost for a million empty lines
             last = words.pop()[: _LONGEST + 1] if words and not piece[-1:].isspace() else b""
             yield [Listed(url) for word in words if (url := _text_of(word))]
         yield [Listed(url)] if (url := _text_of(last)) else []
@@ -117,7 +117,7 @@ class Reading:
             parser.close()
         except _TooMany:
             self.cut = True
-        except (etree.XMLSyntaxError, ValueError):  # what came before that is read
+        except (etree.XMLSyntaxError, ValueError):  # everything before that is read
             pass
         yield target.taken()
 
@@ -154,7 +154,7 @@ def read_listing(body: bytes, kind: Listing, *, largest: int = LARGEST, most: in
 
 
 def feeds_of_page(root: _Element, base: str, *, encoding: str = "utf-8") -> list[tuple[str, str]]:
-    """Return the URLs of the feeds that a page in this encoding names for itself, each with its title: ten at most."""
+    """Return URL and title of the feeds that a page in this encoding names for itself: ten at most."""
     found: dict[str, str] = {}
     for element in root.iter("link"):
         href = element.get("href")
@@ -175,11 +175,11 @@ def _is_feed(link: _Element) -> bool:
 
 
 class _TooMany(Exception):
-    """There are more elements than are looked at."""
+    """Raised if there are more elements than the limit."""
 
 
 class _Entries:
-    """What an XML parser tells its events to: keeps the entries of a sitemap or feed, and nothing else."""
+    """The target of an XML parser: keeps the entries of a sitemap or feed, and nothing else."""
 
     def __init__(self) -> None:
         self._found: list[Listed] = []
@@ -193,7 +193,7 @@ class _Entries:
         self._room = 0  # characters
 
     def taken(self) -> list[Listed]:
-        """Return the entries that came since this was asked last."""
+        """Return the entries since the last call."""
         found, self._found = self._found, []
         return found
 
@@ -202,7 +202,7 @@ class _Entries:
         if self._elements > _ELEMENTS:
             raise _TooMany
         name = tag.rpartition("}")[2]
-        if not self._bases:  # also of a second one, in a broken document
+        if not self._bases:  # also of a second root, in a broken document
             self._root = self._root or name
         base = self._bases[-1] if self._bases else ""
         self._bases.append(_joined(base, attributes.get(_BASE, "")) if attributes else base)
@@ -240,11 +240,11 @@ class _Entries:
             self._found.append(_listed(self._entry, kind))
 
     def close(self) -> None:
-        """The document is at its end."""
+        """End the document."""
 
 
 def _listed(entry: Mapping[str, str], kind: str) -> Listed:
-    """Return an entry by the texts of its elements."""
+    """Return an entry from the texts of its elements."""
     changed = next((entry[name] for name in (*_CHANGED, *_BEGAN) if entry.get(name)), "")
     if kind != "feed":
         return Listed(entry.get("loc", ""), changed=changed, is_listing=kind == "sitemapindex")
@@ -278,7 +278,7 @@ def _slices(body: bytes) -> Iterator[bytes]:
 
 
 def _inflated(body: bytes) -> Iterator[bytes]:
-    """Yield what is in a gzip file, up to where it is broken."""
+    """Yield the content of a gzip file, up to any damage."""
     inflater = zlib.decompressobj(wbits=31)
     waiting = body
     try:

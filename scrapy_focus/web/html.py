@@ -1,8 +1,8 @@
-"""Where links stand on their page: tag path, anchor, context; and what there is to read on a page.
+"""Locates links on their page (tag path, anchor, context), and extracts the readable text of a page.
 
-A spider asks for URLs, and the page has elements. They are matched the way Scrapy makes the one from the other: the
-``href`` joined to the base, made safe, and for link extractors that do so, canonical. Only the links that are asked for
-are looked at closely: on a dense page, nineteen of twenty are known already.
+A spider requests URLs, and the page has elements. They are matched in the way in which Scrapy makes one from the other:
+``href`` joined to the base, made safe, and for link extractors that do so, canonical. Only requested links are examined
+closely: on a dense page, nineteen of twenty are already known.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src", "link": "href", "form": "action"}
-_SHOWN = ("a", "area", "iframe", "frame")  # where a URL stands for readers; the others say less of it
+_SHOWN = ("a", "area", "iframe", "frame")  # elements with visible URLs; the others say less about them
 _TEXT = 200  # characters of anchor and context that are kept
 _PIECES = 50  # text nodes that are read for them at most ...
-_RAW = 20_000  # ... characters of these, blanks among them ...
-_EVENTS = 400  # ... and begins and ends of elements
+_RAW = 20_000  # ... characters of these, including blanks ...
+_EVENTS = 400  # ... and starts and ends of elements
 _ELEMENTS = 64  # of a tag path, counted from the link
 _PATH = 2048  # characters of a tag path, counted from the link
 _NAME = 512  # characters of an element in a tag path
@@ -41,11 +41,11 @@ INLINE = frozenset(
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark noscript q s samp script small span strong style sub "
     "sup template tt u var wbr".split()
 )
-_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string leaves alone, but %
+_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string does not change, except %
 
 
 class Place(NamedTuple):
-    """Where a link stands: its tag path, its own text, and the text around it."""
+    """The place of a link: its tag path, its own text, and the text around it."""
 
     tag_path: str = ""
     anchor: str = ""
@@ -53,23 +53,23 @@ class Place(NamedTuple):
 
 
 def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str = "utf-8") -> dict[str, Place]:
-    """Say where each of the wanted URLs stands on a page; those that are not found on it are left out.
+    """Return the places of the wanted URLs on a page, without those that are not on it.
 
     Parameters
     ----------
     root
         The parsed page.
     base
-        URL that relative links are joined to (the page's, or that of its ``<base>``, absolute).
+        The base of relative links (the page's URL, or that of its ``<base>``, absolute).
     wanted
         Absolute URLs, with or without fragment.
     encoding
-        Of the page, in which non-ASCII characters of URLs are quoted.
+        The encoding of the page, in which non-ASCII characters of URLs are quoted.
 
     Notes
     -----
-    Where a URL stands on a page more than once, the first place in document order counts, and a place that readers see
-    before a ``<link>`` or form; where it is spelled in several ways, the first of those that Scrapy need not repair.
+    If a URL occurs more than once, the first place in document order counts, and a visible place before a ``<link>``
+    or form; if it is spelled in several ways, the first spelling that Scrapy does not have to repair.
     """
     found: dict[str, Place] = {}
     for _ in locating(root, base, wanted, found, encoding=encoding):
@@ -80,9 +80,9 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
 def locating(
     root: _Element, base: str, wanted: Collection[str], found: dict[str, Place], *, encoding: str = "utf-8"
 ) -> Iterator[None]:
-    """Do what :func:`locate` does, and write to ``found`` in its place; pause after each link that is looked at.
+    """Do the same as :func:`locate`, but write to ``found``, and yield after each link that is examined.
 
-    So whoever has other things to do can do them in between. The page is not to be changed meanwhile.
+    The caller can do other work in between. The page must not change meanwhile.
     """
     missing = {_bare(url): url for url in wanted}
     reader = PlaceReader()
@@ -99,7 +99,7 @@ def locating(
             later.append(_Unlocated(href, _kept_head(href, url), element))
         yield
 
-    # Other spellings take longer. Those of Scrapy's link extractor come last: they take as long as all others.
+    # Other spellings are slower. Those of Scrapy's link extractor come last: they take as long as all others.
     def other_spellings(href: str) -> Collection[str]:
         return spellings(base, href, encoding)
 
@@ -115,14 +115,14 @@ class _Unlocated(NamedTuple):
     """A link that was not found as it is written."""
 
     href: str
-    head: str | None  # its URL up to the question mark, if no spelling of it changes that
+    head: str | None  # its URL up to the question mark, if no spelling changes that
     element: _Element
 
 
 def _kept_head(href: str, url: str) -> str | None:
-    """Return the URL of a link up to the question mark, ``None`` if that may be spelled in other ways."""
+    """Return the URL of a link up to the question mark, ``None`` if that may be spelled differently."""
     head = url.partition("?")[0]
-    # Scrapy gives a URL without a path one.
+    # Scrapy adds a path to a URL without one.
     if url and "%" not in href and "//" not in href and head.count("/") > 2:
         return head
     return None
@@ -135,7 +135,7 @@ def _locating_spelled(
     reader: PlaceReader,
     spelled: Callable[[str], Collection[str]],
 ) -> Iterator[None]:
-    """Take what is missing where one of the spellings of a link is wanted, and pause before each link."""
+    """Locate missing URLs by other spellings of links, and yield before each link."""
     heads = {url.partition("?")[0] for url in missing}
     for link in links:
         if not missing:
@@ -151,11 +151,11 @@ def _locating_spelled(
 def page_links(
     root: _Element, base: str, passes: Callable[[str], bool] | None = None, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[str, _Element]]:
-    """Yield each distinct URL that a page links to or frames, as a browser asks for it, with its first element.
+    """Yield each distinct URL that a page links to or frames, as a browser requests it, with its first element.
 
-    They come in document order, without fragments; only ``http`` and ``https`` count, and what is no URL is skipped.
-    Those that ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
-    ``encoding`` is that of the page, see :func:`~scrapy_focus.web.linkurls.link_url`.
+    They come in document order, without fragments; only ``http`` and ``https`` count, and invalid URLs are skipped.
+    URLs for which ``passes`` is true are skipped; most of these are not even joined to the base. ``encoding`` is that
+    of the page, see :func:`~scrapy_focus.web.linkurls.link_url`.
     """
     seen = set()
     plainly = None if passes is None else plain_joiner(base)
@@ -175,7 +175,7 @@ def page_links(
 
 
 def page_text(root: _Element) -> str:
-    """Return what there is to read on a parsed page: its title, then its visible text, with single blanks.
+    """Return the readable text of a parsed page: its title, then its visible text, with single blanks.
 
     It is the text of all :func:`page_blocks`.
     """
@@ -183,15 +183,15 @@ def page_text(root: _Element) -> str:
 
 
 def page_blocks(root: _Element) -> list[str]:
-    """Return what there is to read on a parsed page, block by block: its title, then its visible text; none is empty.
+    """Return the readable text of a parsed page in non-empty blocks: its title, then its visible text.
 
-    A block is what stands between the borders of elements such as paragraphs, items of lists and cells of tables; those
-    within a line (``<b>``, ``<a>``, ..) part neither blocks nor words. Scripts, styles, templates, form fields and what
-    is ``hidden`` are left out. Blanks are single. Time is linear in the page.
+    A block is the text between the borders of elements such as paragraphs, list items and table cells; inline elements
+    (``<b>``, ``<a>``, ..) separate neither blocks nor words. Scripts, styles, templates, form fields and ``hidden``
+    elements are skipped. Blanks are single. Time is linear in the page.
     """
     blocks: list[str] = []
     pieces = [_title(root)]
-    walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
+    walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time would be quadratic in their number
     for event, element in walk:
         if event == "start":
             if element.tag in UNSEEN or "hidden" in element.attrib:
@@ -215,26 +215,26 @@ def page_blocks(root: _Element) -> list[str]:
 
 
 def behind_comments(element: _Element | None) -> Iterator[str]:
-    """Yield the texts behind comments and processing instructions in a row, the first of which is this."""
+    """Yield the texts behind consecutive comments and processing instructions, starting with this one."""
     while element is not None and not isinstance(element.tag, str):
         yield element.tail or ""
         element = element.getnext()
 
 
 def html_text(source: str) -> str:
-    """Return what there is to read on a page, from its HTML; ``""`` for one without an element."""
+    """Return the readable text of a page from its HTML; ``""`` without an element."""
     root = _root(source)
     return "" if root is None else page_text(root)
 
 
 def html_blocks(source: str) -> list[str]:
-    """Return what there is to read on a page, block by block, from its HTML; ``[]`` for one without an element."""
+    """Return the readable text of a page in blocks, from its HTML; ``[]`` without an element."""
     root = _root(source)
     return [] if root is None else page_blocks(root)
 
 
 def title_and_text(source: str) -> tuple[str, str]:
-    """Return the title of a page, and what there is to read on it, its title first; from its HTML."""
+    """Return the title of a page, and its readable text including the title, from its HTML."""
     root = _root(source)
     return ("", "") if root is None else (_title(root), page_text(root))
 
@@ -245,7 +245,7 @@ def parsed(source: str) -> _Element | None:
 
 
 def _root(source: str, parser: type = etree.HTMLParser) -> _Element | None:
-    """Parse a page; the elements of this parser lack what those of Scrapy's can do, and are walked a quarter faster."""
+    """Parse a page; the plain elements of this parser are walked a quarter faster than Scrapy's."""
     from parsel.selector import create_root_node
 
     try:
@@ -260,12 +260,12 @@ def _title(root: _Element) -> str:
 
 
 class PlaceReader:
-    """Says where the links of one page stand. What they share is read once.
+    """Computes the places of links on one page, and shares the common work.
 
     Notes
     -----
-    What is read of an element is bounded, so that time and memory are linear in the page, however its elements are
-    nested, and whatever they are called: 64 elements and 4,096 characters of a tag path, 512 of each element; and of a
+    The amount read of an element is bounded, so that time and memory are linear in the page, however its elements are
+    nested, and whatever their names: 64 elements and 4,096 characters of a tag path, 512 of each element; and of a
     text, 50 nodes, 20,000 characters and 200 elements.
     """
 
@@ -274,16 +274,16 @@ class PlaceReader:
         self._paths: dict[_Element, str] = {}
         self._room = _ROOM
         self._contexts: dict[_Element, str] = {}
-        self._long: dict[tuple[_Element, str], str] = {}  # how each long text begins
+        self._long: dict[tuple[_Element, str], str] = {}  # the beginning of each long text
 
     def place(self, element: _Element) -> Place:
-        """Return where the link of an element stands."""
+        """Return the place of an element's link."""
         parent = element.getparent()
         anchor = self.text(element) or element.get("title") or element.get("aria-label") or _alternative(element)
         return Place(self.path(element), anchor[:_TEXT], "" if parent is None else self._context(parent))
 
     def path(self, element: _Element) -> str:
-        """Return the path of an element, as :func:`tag_path` does."""
+        """Return the path of an element, like :func:`tag_path`."""
         missing: list[_Element] = []  # no recursion: unclosed elements nest by the thousand
         ancestor: _Element | None = element
         while ancestor is not None and ancestor not in self._paths and len(missing) < 2 * _ELEMENTS:
@@ -310,7 +310,7 @@ class PlaceReader:
         self._paths[element] = path
 
     def text(self, element: _Element) -> str:
-        """Return how the text of an element begins, with single blanks: 200 characters at most."""
+        """Return the beginning of an element's text, with single blanks: 200 characters at most."""
         if not len(element):
             return " ".join((element.text or "")[:_RAW].split())[:_TEXT]
         pieces: list[str] = []
@@ -338,10 +338,10 @@ class PlaceReader:
 
 
 def tag_path(element: _Element) -> str:
-    """Return the path from the root to an element: ``html/body.front/div.a b#main/a``, all classes behind one dot.
+    """Return the path from the root to an element: ``html/body.front/div.a b#main/a``, all classes after one dot.
 
-    A ``/`` within a class or id becomes ``|``, so that it does not end the element's name. Of a path that is very long,
-    the end is kept: 64 elements and 4,096 characters at most. Of an element's name, the first 512 characters are.
+    A ``/`` within a class or id becomes ``|``, so that it does not end the element's name. A very long path is cut to
+    its end: 64 elements and 4,096 characters at most. An element's name is cut after 512 characters.
     """
     return PlaceReader().path(element)
 
@@ -352,7 +352,7 @@ def link_text(element: _Element) -> str:
 
 
 def end_of_path(path: str) -> str:
-    """Return as many elements from the end of a tag path as are kept: 64, and 4,096 characters."""
+    """Return the last elements of a tag path that are kept: 64, and 4,096 characters."""
     if len(path) > _PATH:
         path = path[-_PATH - 1 :].partition("/")[2]
     if path.count("/") >= _ELEMENTS:
@@ -372,7 +372,7 @@ def _name(element: _Element) -> str:
 def _walk(root: _Element) -> Iterator[tuple[str, _Element]]:
     """Yield the starts and ends of elements, comments and instructions, in document order.
 
-    ``etree.iterwalk`` does, too, but looks at all comments in a row before it yields one: for each link anew.
+    ``etree.iterwalk`` does, too, but reads all consecutive comments before it yields one, for each link again.
     """
     each = root
     while True:
@@ -392,7 +392,7 @@ def _walk(root: _Element) -> Iterator[tuple[str, _Element]]:
 
 
 def _alternative(element: _Element) -> str:
-    """Return what stands for the first image of a link."""
+    """Return the text alternative of a link's first image."""
     for event, each in islice(_walk(element), _EVENTS):
         if event == "start" and each.tag == "img":
             return each.get("alt") or ""

@@ -1,7 +1,7 @@
-"""URLs of links as texts, where a link's address need only be written behind that of its page.
+"""Joins links to their page as plain texts, as far as the link can simply be appended to the page's URL.
 
-On a page with a hundred links nearly all were seen before. To join each of them to the base, to make it safe and to
-make an object of it costs thirty times what it takes to find that its text is known.
+On a page with a hundred links nearly all were already seen. Joining each with the base properly, making it safe and
+creating an object costs thirty times as much as finding that its text is known.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SCHEMES = ("http://", "https://")
-_NO_HOST = frozenset(["", "/", "?"])  # what follows the slashes where there is none
+_NO_HOST = frozenset(["", "/", "?"])  # what follows the slashes if there is none
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-~%")  # of a name in a folder
 
 
 def plain_joiner(base: str) -> Callable[[str], str]:
-    """Return a function that makes URLs of the addresses of links as texts, without their fragments.
+    """Return a function that joins links to a base as texts, without their fragments.
 
-    It gives ``""`` for an address that takes more than that, such as ``../a``. What it gives is what ``urljoin`` gives,
-    but for an empty query or empty parameters at the end, and as long as the address has none but the characters of a
-    URL.
+    It returns ``""`` for a link that needs more, such as ``../a``. Otherwise the result equals that of ``urljoin``,
+    except for an empty query or empty parameters at the end, and as long as the link has only the characters of a URL.
 
     Parameters
     ----------
     base
-        What relative addresses are joined to, an absolute URL.
+        The base of relative links, an absolute URL.
 
     Examples
     --------

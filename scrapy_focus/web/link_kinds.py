@@ -1,8 +1,8 @@
-"""Says of links that are alike what they have in common, in words that a person can check on the site.
+"""Describes similar links in words that a person can check on the site.
 
-What a policy calls an arm is a number, and behind it a place in the layout of pages. Whoever reads about a crawl knows
-neither. So links are called by what they say, with the numbers in it left open, or else by the type of what they lead
-to, and by how the addresses of the pages begin on which they stand.
+What a policy calls an arm is a number for a place in the layout of pages. Readers of a report know neither. So links
+are described by their text, with placeholders for numbers, or else by the type of their targets, and by the first part
+of the URLs of the linking pages.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from urllib.parse import unquote
 from scrapy_focus.core.printable import printable
 from scrapy_focus.web.url_parts import parts_of
 
-_LANGUAGE = 2  # letters of a first part of an address that says little
-_READ = 4  # times as many characters of a text are looked at as are kept
+_LANGUAGE = 2  # letters of a first part of a path that says little
+_READ = 4  # characters of a text that are read, as a multiple of those kept
 _NUMBER = re.compile(r"\d+")
 
 
 def text_like(text: str, longest: int) -> str:
-    """Return the text of a link with its numbers left open, in so many characters at most.
+    """Return the text of a link with placeholders for numbers, in so many characters at most.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def _text_like(text: str, longest: int) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def pages_like(url: str, longest: int) -> str:
-    """Return how the address of a page begins, in so many characters at most; ``""`` for no address.
+    """Return the beginning of a page's path, in so many characters at most; ``""`` without a URL.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def pages_like(url: str, longest: int) -> str:
 
 
 def links_like(text: str, kind: str, pages: str) -> str:
-    """Return what links are called that share a text, or else the type of what they lead to, and a kind of pages.
+    """Describe links by their text, or else by the type of their targets, and by their pages.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The URL that is asked for when a link is followed.
+"""Computes the URL that is requested when a link is followed.
 
-It is the one of the URL standard: the path of an address is UTF-8, and its query is in the encoding of the page. Most
-addresses on most pages are spelled that way already, so each is looked at once before anything is made of it.
+It follows the URL standard: the path of a URL is UTF-8, and its query is in the encoding of the page. Most links on
+most pages are spelled that way already, so each is checked before it is converted.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from urllib.parse import quote, urljoin, urlsplit
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import safe_url_string
 
-# What safe_url_string leaves alone: a host in lower case, a path, and a query that is not empty.
+# What safe_url_string does not change: a host in lower case, a path, and a non-empty query.
 _SAFE = re.compile(
     r"https?://[a-z0-9.-]+(?::[1-9][0-9]{0,4})?/[!$%&'()*+,./0-9:;=@A-Z_a-z~-]*(?:\?[!$%&()*+,./0-9:;=?@A-Z_a-z~-]+)?\Z"
 )
-_ODD = re.compile(r"[^?#]*\\|(?:https?:)?/{3}|https?:(?!//)", re.IGNORECASE)  # what browsers join otherwise
+_ODD = re.compile(r"[^?#]*\\|(?:https?:)?/{3}|https?:(?!//)", re.IGNORECASE)  # what browsers join differently
 _PARTS = re.compile(r"(?:(https?):)?(/*)([^?#]*)", re.IGNORECASE)
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _PASSWORD = re.compile(r"((?://|^|['\"])(?!mailto:)[^/?#\s:@'\"]*):[^/?#\s]*@")
 _REFERENCE = re.compile(rb"&#([0-9]+);")
-_UTF = re.compile(r"utf[-_ ]?(?:8|16|32)", re.IGNORECASE)  # each of these stands for UTF-8 in a query
-_UNDECLARED = "ascii"  # what Scrapy calls the encoding of a page that declares none and has no other characters
-_USUAL = "cp1252"  # that of such a page for browsers
+_UTF = re.compile(r"utf[-_ ]?(?:8|16|32)", re.IGNORECASE)  # all of these mean UTF-8 in a query
+_UNDECLARED = "ascii"  # Scrapy's name for the encoding of a pure ASCII page that declares none
+_USUAL = "cp1252"  # browsers' encoding of such a page
 
 
 def link_url(base: str, href: str, encoding: str = "utf-8") -> str:
-    """Return the URL that a browser asks for when a link is followed, without a fragment; ``""`` where it is none.
+    """Return the URL that a browser requests for a link, without a fragment; ``""`` for an invalid one.
 
     Parameters
     ----------
     base
-        What relative addresses are joined to, an absolute URL.
+        The base of relative links, an absolute URL.
     href
-        The address of the link, as it stands on the page.
+        The link as written on the page.
     encoding
-        Of the page.
+        The encoding of the page.
 
     Notes
     -----
-    In the query, a character that the encoding lacks is a numeric character reference, and UTF-16 counts as UTF-8. A
-    user name and password are left out, as whoever writes a page has no say in them.
+    In the query, a character missing in the encoding is a numeric character reference, and UTF-16 counts as UTF-8. A
+    user name and password are removed, as the author of a page must not choose them.
 
-    A backslash in an address is a slash, and how many slashes stand before a host does not matter.
+    A backslash counts as a slash, and the number of slashes before a host does not matter.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def link_url(base: str, href: str, encoding: str = "utf-8") -> str:
 
 
 def joined(base: str, href: str) -> str:
-    """Return the absolute URL of an address without blanks around it, as browsers join it, still with odd characters.
+    """Return the absolute URL of a link without surrounding blanks, joined as in browsers, not yet escaped.
 
     Raises
     ------
     ValueError
-        If it is no URL.
+        If it is not a URL.
 
     Examples
     --------
@@ -81,12 +81,12 @@ def joined(base: str, href: str) -> str:
 
 
 def safe_url(url: str, encoding: str = "utf-8") -> str:
-    """Return the URL that a browser asks for, of an absolute one without a fragment; see :func:`link_url`.
+    """Return the URL that a browser requests for an absolute URL without a fragment; see :func:`link_url`.
 
     Raises
     ------
     ValueError
-        If it is no URL.
+        If it is not a URL.
     """
     if _SAFE.match(url):
         return url
@@ -105,14 +105,14 @@ def without_credentials(url: str) -> str:
     Raises
     ------
     ValueError
-        If it is no URL.
+        If it is not a URL.
     """
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
 
 
 def hide_credentials(text: str) -> str:
-    """Return a text in which no URL shows a password.
+    """Return a text with the passwords in its URLs hidden.
 
     Examples
     --------
@@ -125,10 +125,10 @@ def hide_credentials(text: str) -> str:
 
 
 def spellings(base: str, href: str, encoding: str = "utf-8") -> set[str]:
-    """Return the URLs that spiders ask for when they follow a link: that of browsers, and, where others differ, those.
+    """Return the URLs that spiders may request for a link: that of browsers, and different ones of others.
 
-    Scrapy's link extractors take UTF-16 literally, and keep credentials. Who makes a request of ``response.urljoin()``
-    asks for UTF-8 on any page.
+    Scrapy's link extractors take UTF-16 literally, and keep credentials. ``response.urljoin()`` leads to UTF-8 on any
+    page.
     """
     found = {link_url(base, href, encoding)}
     if "@" in href or not href.isascii():
@@ -142,10 +142,10 @@ def spellings(base: str, href: str, encoding: str = "utf-8") -> set[str]:
 
 
 def _encoded(query: str, encoding: str) -> bytes:
-    """Return a query without ``#`` as the bytes that are quoted."""
+    """Return the bytes of a query without ``#``, to be quoted."""
     lacking = "xmlcharrefreplace"
     try:
         encoded = query.encode(_USUAL if encoding.lower() == _UNDECLARED else encoding, lacking)
-    except (LookupError, ValueError):  # Python calls more than charsets an encoding
+    except (LookupError, ValueError):  # Python has encodings that are not charsets
         encoded = query.encode(errors=lacking)
     return _REFERENCE.sub(rb"%26%23\1%3B", encoded)

@@ -1,4 +1,4 @@
-"""XML, JSON and text that a site has for machines that look for its pages: lists of links, and no data of their own."""
+"""Recognizes XML, JSON and text for machines that look for a site's pages: lists of links, without data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Listing = Literal["sitemap", "feed", "catalogue", "description", ""]
 
-READ = 4096  # bytes of a body that say what it is
+READ = 4096  # bytes of a body that identify it
 _MOST = 10_000_000  # bytes of a listing that are read
 _ROOTS: dict[bytes, Listing] = {
     b"urlset": "sitemap",
@@ -53,11 +53,11 @@ def beginning(body: bytes, size: int = READ) -> bytes:
 
 
 def listing_of(body: bytes) -> Listing:
-    """Say which kind of listing the beginning of a body is, ``""`` for anything else.
+    """Return the kind of listing that a body starts with, ``""`` for anything else.
 
-    *Sitemaps* have the root ``urlset`` or ``sitemapindex``; *feeds* are RSS, Atom and JSON Feed, but not what a data
-    service (OData) sends as Atom; a *catalogue* lists data sets, as the ``data.json`` of an open data portal does
-    (DCAT); a *description* is for browsers and search boxes.
+    *Sitemaps* have the root ``urlset`` or ``sitemapindex``; *feeds* are RSS, Atom and JSON Feed, but not the Atom of
+    data services (OData); a *catalogue* lists data sets, like the ``data.json`` of an open data portal (DCAT); a
+    *description* is for browsers and search boxes.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def listing_of(body: bytes) -> Listing:
 
 
 def lists_urls(body: bytes) -> bool:
-    """Whether the beginning of a body is text with one URL on each line, as a sitemap may be.
+    """Whether a body starts with text that has one URL on each line, as a sitemap may.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def lists_urls(body: bytes) -> bool:
 
 
 def listed_in(catalogue: bytes) -> Iterator[str]:
-    """Yield the URLs of a catalogue of data sets: of files, of what leads to them, and of their pages."""
+    """Yield the URLs of a catalogue of data sets: of files, of pages that lead to them, and of their pages."""
     for found in _LISTED.finditer(catalogue[:_MOST]):
         try:
             yield json.loads(found[1])
@@ -106,19 +106,19 @@ def listed_in(catalogue: bytes) -> Iterator[str]:
 
 
 def whole(body: bytes) -> bytes:
-    """Return as much of a listing as is read, ten megabytes, inflated if it is gzip."""
+    """Return the first ten megabytes of a listing, inflated if it is gzip."""
     return beginning(body, _MOST)
 
 
 def _without_mark(body: bytes) -> bytes:
-    """Return the beginning of a text in UTF-8, without byte order mark and blanks."""
+    """Return the start of a UTF-8 text without byte order mark and blanks."""
     if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         body = body.decode("utf-16", "ignore").encode()
     return body.lstrip(_BLANK).removeprefix(BOM_UTF8).lstrip(_BLANK)
 
 
 def _root(body: bytes) -> bytes:
-    """Return the name of the first element without its prefix, ``b""`` where there is none."""
+    """Return the name of the first element without its prefix, ``b""`` if there is none."""
     at = 0
     while (at := body.find(b"<", at)) >= 0:
         if not body.startswith((b"<?", b"<!"), at):

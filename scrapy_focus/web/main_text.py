@@ -1,8 +1,8 @@
-"""The main text of a page: what its author wrote, without what the site puts around it.
+"""Extracts the main text of a page, without the surroundings that the site adds.
 
-Whoever asks whether an article has changed means its text. Beside it stand menus, lists of recent posts and links to
-share it, which change when anything on the site does. There is no rule for them that holds on all sites, so two are
-used together: what elements and roles say (``nav``, ``aside``, ``role="navigation"``), and how much of a text is links.
+An article has changed if its text has. Next to it are menus, lists of recent posts and links to share it, which change
+with anything on the site. No single rule finds them on all sites, so two are combined: elements and roles (``nav``,
+``aside``, ``role="navigation"``), and the share of a text that is in links.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 _BESIDE = frozenset("address aside dialog footer form menu nav".split())
 _ROLES = frozenset("banner complementary contentinfo dialog menu navigation search".split())
 _LISTS = frozenset("dl ol table ul".split())
-_NAMES = re.compile(  # of classes and ids, unless they say that something has a sidebar
+_NAMES = re.compile(  # of classes and ids, except in phrases such as "has sidebar"
     r"(?<!\bhas )(?<!\bno )(?<!\bwith )\b(?:breadcrumbs?|cookies?|menu|navigation|newsletter|pagination|related|share|"
     r"sharing|sidebar)\b"
 )
-_WORD = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")  # what parts the words of such a name
-_LONGEST_NAME = 200  # characters of these that are looked at
+_WORD = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")  # separates the words of such a name
+_LONGEST_NAME = 200  # characters of these that are read
 
 
 def main_blocks(root: _Element) -> list[str]:
-    """Return the main text of a parsed page, block by block, as :func:`~scrapy_focus.web.html.page_blocks` has them.
+    """Return the main text of a parsed page, in blocks like those of :func:`~scrapy_focus.web.html.page_blocks`.
 
-    It is that of the one ``article`` or ``main`` of the page, where it has one; without elements that stand beside a
-    text, and without blocks and lists more than half of which is links. Time is linear in the page.
+    It is the text of the only ``article`` or ``main`` of the page, if there is one; without surrounding elements, and
+    without blocks and lists of which more than half is links. Time is linear in the page.
     """
     reader = _Reader(_scope(root))
     reader.read()
@@ -40,7 +40,7 @@ def main_blocks(root: _Element) -> list[str]:
 
 
 class _List:
-    """A list that is open: how many blocks were before it, and its characters, with those in links."""
+    """An open list: the number of blocks before it, its characters, and those in links."""
 
     __slots__ = ("before", "linked", "size")
 
@@ -51,15 +51,15 @@ class _List:
 
 
 class _Reader:
-    """Reads an element from its start to its end; its text is in ``blocks``."""
+    """Reads an element from start to end; its text is in ``blocks``."""
 
     def __init__(self, scope: _Element) -> None:
         self.blocks: list[str] = []
         self._scope = scope
-        self._lists = [_List(0)]  # the first is the whole
-        self._pieces: list[str] = []  # of the block that is open
+        self._lists = [_List(0)]  # the first one is the whole element
+        self._pieces: list[str] = []  # of the open block
         self._linked = 0  # characters of the pieces that are in links
-        self._links = 0  # that are open
+        self._links = 0  # open ones
 
     def read(self) -> None:
         skipped = None
@@ -68,7 +68,7 @@ class _Reader:
             if event == "end":
                 self._end(element, was_skipped=element is skipped)
             elif element is not self._scope and _is_beside(element):
-                walk.skip_subtree()  # its end comes nevertheless
+                walk.skip_subtree()  # its end event follows nevertheless
                 skipped = element
             else:
                 self._start(element)
@@ -122,13 +122,13 @@ class _Reader:
         closed = self._lists.pop()
         if 2 * closed.linked > closed.size:
             del self.blocks[closed.before :]
-        # A list within another counts for that one, too, whether it was kept or not.
+        # A nested list counts for its outer one, too, whether it was kept or not.
         self._lists[-1].size += closed.size
         self._lists[-1].linked += closed.linked
 
 
 def _scope(root: _Element) -> _Element:
-    """Return the element with the main text: the one ``article`` that is in no other, or ``main``; else the whole."""
+    """Return the element with the main text: the only top-level ``article``, or ``main``; else the whole."""
     for path in ("descendant::article[not(ancestor::article)]", "descendant::main|descendant::*[@role='main']"):
         found = root.xpath(path)
         if isinstance(found, list) and len(found) == 1 and isinstance(found[0], etree._Element):
@@ -137,7 +137,7 @@ def _scope(root: _Element) -> _Element:
 
 
 def _is_beside(element: _Element) -> bool:
-    """Whether an element is unseen, or stands beside the main text by what it is or is called."""
+    """Whether an element is invisible, or surrounds the main text, by its tag, role or name."""
     if element.tag in UNSEEN or element.tag in _BESIDE or "hidden" in element.attrib:
         return True
     if element.get("role") in _ROLES:

@@ -1,7 +1,7 @@
-"""MIME types and file extensions: what a user asks for, and what is never worth a request.
+"""MIME types and file extensions: what users look for, and what is never worth a request.
 
-Users say what they want in either form (``csv``, ``text/csv``, ``image/*``). Servers say what they have in a
-Content-Type header, often with parameters and in any case, and sometimes not at all.
+Users name types in either form (``csv``, ``text/csv``, ``image/*``). Servers send them in a Content-Type header, often
+with parameters and in any case, and sometimes not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-#: For each kind of data file, the MIME types under which servers send it (the first is the registered one).
+#: For each kind of data file, the MIME types that servers send (the first is the registered one).
 FILE_TYPES: dict[str, tuple[str, ...]] = {
     "csv": (
         "text/csv",
@@ -60,7 +60,7 @@ DATA_TYPES: frozenset[str] = frozenset(
 
 #: What the SB-CLASSIFIER crawler never fetches: multimedia by MIME type ...
 BLOCKED_MIMES: tuple[str, ...] = ("audio/*", "image/*", "video/*")
-#: ... and by extension, with what only dresses a page.
+#: ... and by extension, with resources that only style a page.
 BLOCKED_EXTENSIONS: frozenset[str] = frozenset(
     """
     3g2 3gp aac ac3 aif aiff amr ape asf asx au avi avif bmp cr2 css cur dds divx djv dng dv emf eot eps f4a f4v flac
@@ -73,12 +73,12 @@ BLOCKED_EXTENSIONS: frozenset[str] = frozenset(
 
 
 def parse_mime(header: str) -> str:
-    """Return ``type/subtype`` in lower case from a Content-Type header, ``""`` where there is none."""
+    """Return ``type/subtype`` in lower case from a Content-Type header, ``""`` if there is none."""
     return header.partition(";")[0].strip().lower()
 
 
 def extension(url: str) -> str:
-    """Return the extension of a URL's path in lower case, without the dot, ``""`` where there is none.
+    """Return the extension of a URL's path in lower case, without the dot, ``""`` if there is none.
 
     Examples
     --------
@@ -95,12 +95,12 @@ def extension(url: str) -> str:
 
 
 def matches(mime: str, patterns: Collection[str]) -> bool:
-    """Whether a MIME type is one of these; ``image/*`` stands for all of its kind."""
+    """Whether a MIME type is one of these; ``image/*`` stands for all images."""
     return mime in patterns or (mime.partition("/")[0] + "/*") in patterns
 
 
 def effective_mime(mime: str, url: str) -> str:
-    """Return the MIME type of a file, by the extension of its URL where the server gave none that says anything.
+    """Return the MIME type of a file, by the extension of its URL if the server's type is unspecific.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def effective_mime(mime: str, url: str) -> str:
 
 
 def is_vague(mime: str) -> bool:
-    """Whether a MIME type says as good as nothing of a file: none, ``application/octet-stream``, ``text/plain``."""
+    """Whether a MIME type is unspecific: none, ``application/octet-stream``, ``text/plain``."""
     return mime in _VAGUE
 
 
 def guess_mime(name: str) -> str:
-    """Return the MIME type of files with an extension, ``""`` where there is none.
+    """Return the MIME type of files with an extension, ``""`` if there is none.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def guess_mime(name: str) -> str:
 
 
 def describe_types(mimes: Collection[str]) -> str:
-    """Say in few words which types these are, as a user would ask for them.
+    """Describe types in few words, as a user would name them.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def describe_types(mimes: Collection[str]) -> str:
 
 
 def blocked_extensions(wanted: Collection[str] = ()) -> frozenset[str]:
-    """Return the extensions that are never worth a request, but for those of wanted MIME types.
+    """Return the extensions that are never worth a request, except those of wanted MIME types.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a server calls a file."""
+"""Reads the file name that a server sends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _ENCODED_WORD = re.compile(r"=\?[^?\s]+\?[bq]\?[^?]*\?=", re.IGNORECASE)  # RFC 
 
 
 def announced_name(headers: Mapping[str, str]) -> str:
-    """Return the name that a ``Content-Disposition`` gives to a file, ``""`` for none that can be read.
+    """Return the file name in a ``Content-Disposition``, ``""`` for none or an unreadable one.
 
-    The standard library parses the header. As in browsers and RFC 6266, ``filename*`` comes before ``filename``. A
-    plain name may be UTF-8 or Latin-1, encoded words, or percent-encoded UTF-8. Only the last part of a path counts.
+    The standard library parses the header. As in browsers and RFC 6266, ``filename*`` takes precedence over
+    ``filename``. A plain name may be UTF-8 or Latin-1, encoded words, or percent-encoded UTF-8. Only the last part of
+    a path counts.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def announced_name(headers: Mapping[str, str]) -> str:
     given = next((value for name, value in headers.items() if name.lower() == "content-disposition"), "")
     if not given:
         return ""
-    with warnings.catch_warnings():  # some codecs of Python's warn
+    with warnings.catch_warnings():  # some codecs of Python warn
         warnings.simplefilter("ignore")
         for value in _names_in(_redecoded(given)):
             try:
@@ -45,7 +46,7 @@ def announced_name(headers: Mapping[str, str]) -> str:
 
 
 def header_text(raw: bytes) -> str:
-    """Return the text of a header as browsers read it: UTF-8, or else Latin-1, by which Windows-1252 is meant.
+    """Return the text of a header as browsers read it: UTF-8, or else Windows-1252, also if Latin-1 is meant.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def _names_in(header: str) -> list[str | tuple[str | None, str | None, str]]:
 
 
 def _plain(name: str) -> str:
-    """Return what is meant by a ``filename``."""
+    """Return the decoded value of a ``filename``."""
     if len(name) > 1 and name[0] == name[-1] == "'":
         name = name[1:-1]
     if _ENCODED_WORD.search(name):
@@ -85,7 +86,7 @@ def _plain(name: str) -> str:
 
 
 def _redecoded(text: str) -> str:
-    """Return a header that may have been read as Latin-1, whatever it was."""
+    """Return a header that may have been decoded as Latin-1 with its proper encoding."""
     try:
         return header_text(text.encode("latin-1"))
     except UnicodeEncodeError:

@@ -1,31 +1,32 @@
-"""Places for links that stand on no page, as code made their URLs: what these look like, and who will read the page."""
+"""Places for links that are on no page, as code built their URLs: URL pattern and callback."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-#: The first element of such a place, where a tag path has ``html``.
+#: The first element of such a place, instead of ``html`` in a tag path.
 MADE = "(made)"
 
 _WORD = re.compile(r"[^\W\d_]{1,20}")
 _EXTENSION = re.compile(r"[a-z0-9]{1,8}")
 _FOLDERS = 8  # that are counted
 _NAMES = 8  # of a query that are read ...
-_LONGEST = 100  # ... and characters of them all
+_LONGEST = 100  # ... and characters of all of them
 
 
 def made_place(url: str, callback: str) -> str:
-    """Return the place of a link that code made, as a tag path: equal for URLs of one pattern and callback.
+    """Return a tag path as the place of a link that code built: equal for URLs with one pattern and callback.
 
-    A pattern is the first folder, if it is a word, how many follow, the extension, and the names in the query.
+    A pattern is the first folder, if it is a word, the number of further ones, the extension, and the names in the
+    query.
 
     Parameters
     ----------
     url
-        Where the link leads.
+        The URL of the link.
     callback
-        The name of what will read the page, ``""`` for the usual one.
+        The name of the callback that will read the page, ``""`` for the usual one.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def _path_shape(path: str) -> str:
 
 
 def _query_shape(query: str) -> str:
-    """Return the names in a query, behind a question mark; ``""`` where there are none."""
+    """Return the names in a query, after a question mark; ``""`` if there are none."""
     if not query:
         return ""
     names = "&".join(piece.partition("=")[0] for piece in query.split("&", _NAMES)[:_NAMES])

@@ -1,9 +1,9 @@
-"""Which links are poor: those to log in, share, reply or print, and those of a kind that brought nothing but errors.
+"""Tells which links are poor: to log in, share, reply or print, and those of a kind that led only to errors.
 
-Pages of many sites have links that lead to no content: a login with the way back, a reply to each comment, a page for
-the printer. Each is another URL, so that a crawl may spend a third of its requests on them before a policy knows what
-they are worth. A wrong guess may cost a page. So only whole words of the path, parameters of widespread software and
-whole anchors count, and never a URL with the extension of a file.
+Pages of many sites have links that lead to no content: a login that returns here, a reply to each comment, a page for
+the printer. Each is another URL, so a crawl may spend a third of its requests on them before a policy knows their
+value. A wrong guess may cost a page. So only whole words of the path, parameters of widespread software and whole
+anchors count, and never a URL with the extension of a file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
 
-_ERRORS = 3  # that links of a kind brought, and nothing else, until it is poor
+_ERRORS = 3  # in a row, and nothing else, after which a kind of link is poor
 _KINDS = 1024  # that are remembered
-_LONGEST = 500  # characters that are read of a URL
+_LONGEST = 500  # characters of a URL that are read
 _LONGEST_ANCHOR = 80
-_MAY_PASS = frozenset((401, 403, 405, 408, 423, 425, 429))  # what a site may answer to anything, or to any HEAD
+_MAY_PASS = frozenset((401, 403, 405, 408, 423, 425, 429))  # what a site may answer temporarily, or to any HEAD
 
 _PAGE = r"(?:\.(?:x?html?|shtml|php\d?|aspx?|jsp|do|cgi|pl|cfm|action))?/?"
 _PATH = re.compile(
@@ -78,7 +78,7 @@ _TO_REPLY = re.compile(r"(?:log ?in|sign in|log on|register) (?:to|or register) 
 
 
 def is_utility(url: str, anchor: str = "") -> bool:
-    """Whether a link is one to log in, reply, share, print or buy, as its URL or its whole anchor says.
+    """Whether a link is one to log in, reply, share, print or buy, by its URL or its whole anchor.
 
     Examples
     --------
@@ -108,11 +108,11 @@ _IS_PAGE = re.compile(r"(?:.*/)?[^/.]*" + _PAGE)
 
 
 class PoorLinks:
-    """Says which links are poor, and learns of kinds of links that bring errors alone.
+    """Tells which links are poor, and learns kinds of links that lead only to errors.
 
-    A kind is a host, the first folder, how many follow, the extension and the names in the query. After three errors
-    and nothing else it is poor, but for the 4th, 8th, 16th link and so on, so that a kind that was misjudged is found
-    out. A page without an error clears it. What a site may answer to anything for a while (429, 503) says nothing.
+    A kind is a host, the first folder, the number of further ones, the extension and the names in the query. After
+    three errors and nothing else it is poor, except for its 4th, 8th, 16th link and so on, so that a misjudged kind is
+    discovered. A page without an error clears it. Temporary answers of a site (429, 503) are ignored.
 
     Examples
     --------
@@ -122,15 +122,15 @@ class PoorLinks:
     """
 
     def __init__(self) -> None:
-        self._errors: dict[str, int] = {}  # by kind, the one that was heard of last at the end; -1: it brought a page
-        self._tried: dict[str, int] = {}  # links of poor kinds that were to be fetched
+        self._errors: dict[str, int] = {}  # by kind, the most recent one last; -1: it led to a page
+        self._tried: dict[str, int] = {}  # links of poor kinds about to be fetched
 
     def is_poor(self, url: str, anchor: str = "") -> bool:
-        """Whether a link is poor from the start."""
+        """Whether a link is poor by its URL or anchor."""
         return is_utility(url, anchor)
 
     def is_barren(self, url: str) -> bool:
-        """Whether a link that is about to be fetched is of a kind that brings errors alone; each 2^n-th one is not."""
+        """Whether a link about to be fetched is of a kind that leads only to errors; each 2^n-th one is not."""
         if not self._tried:
             return False
         kind = _kind(url)
@@ -140,7 +140,7 @@ class PoorLinks:
         return n < 4 or n & (n - 1) != 0
 
     def learn(self, outcome: Outcome) -> None:
-        """See what a pick brought back."""
+        """Learn from the outcome of a pick."""
         status = outcome.status
         if outcome.error and (status is None or not 400 <= status < 500 or status in _MAY_PASS):
             return
@@ -157,11 +157,11 @@ class PoorLinks:
             self._tried.pop(oldest, None)
 
     def state(self) -> dict[str, Any]:
-        """Return what was learned, as plain values."""
+        """Return the learned state as plain values."""
         return {"errors": dict(self._errors), "tried": dict(self._tried)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Know what an earlier run had learned."""
+        """Restore the state of an earlier run."""
         self._errors = dict(state.get("errors", {}))
         self._tried = dict(state.get("tried", {}))
 

@@ -1,4 +1,4 @@
-"""The parameters of a URL, and the URL without some of them."""
+"""Splits the parameters from a URL, and removes some of them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_PIECES = 24  # parameters of a URL; one with more is left as it is
+_PIECES = 24  # parameters of a URL; one with more is not split
 _NAME = 64  # characters of the name of a parameter
 
 _IN_PATH = re.compile(r";[^;=/]{1,64}=[^;/]*")  # such as ;jsessionid=1A2B
 
 
 class Query(NamedTuple):
-    """A URL in pieces: what stands before its parameters, and these, sorted.
+    """A URL in pieces: the part before its parameters, and the sorted parameters.
 
-    A parameter is its name and its spelling in the URL; those in the path (``;jsessionid=1A2B``) have a name that
-    begins with a semicolon.
+    A parameter is its name and its spelling in the URL; one in the path (``;jsessionid=1A2B``) has a name that starts
+    with a semicolon.
     """
 
     head: str
     pieces: tuple[tuple[str, str], ...]
-    host: str  # and port, as they are spelled
-    names: tuple[str, ...]  # each once, in their order
+    host: str  # and port, as spelled
+    names: tuple[str, ...]  # each once, in order
 
     def value(self, name: str) -> str:
-        """Return what a parameter says, ``""`` where the URL does not have it."""
+        """Return the value of a parameter, ``""`` if the URL does not have it."""
         return "&".join(piece for each, piece in self.pieces if each == name)
 
     def without(self, *names: str) -> str:
-        """Return the URL without some parameters. The others are in one order, those of the path behind it, so that
-        where they stand does not tell URLs apart.
+        """Return the URL without some parameters.
+
+        The others are in a fixed order, those of the path after it, so that their position does not matter.
 
         Examples
         --------
@@ -45,9 +46,9 @@ class Query(NamedTuple):
 
 @lru_cache(maxsize=512)
 def query_of(url: str) -> Query:
-    """Return the pieces of an absolute URL. One with very many parameters, or very long names, has none.
+    """Return the pieces of an absolute URL. One with too many parameters, or too long names, has none.
 
-    A crawl asks for those of the same URL again and again; the last 512 are kept.
+    A crawl splits the same URL repeatedly; the last 512 results are cached.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Answers that let no program in: what they are, and what to do about each."""
+"""Recognizes responses that refuse programs, with the reason and what to do about each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-READ = 64 * 1024  # bytes of a body that are looked at
+READ = 64 * 1024  # bytes of a body that are read
 
-#: What to do where a guard turns programs away.
+#: What to do if a guard refuses programs.
 OWNER = "ask its owner for access, or look for an API or a download of its data"
 _LATER = "try again later"
 _ADVICE = {
@@ -28,7 +28,7 @@ _MEANS = {
     451: "the law forbids it",
     503: "it is overloaded or down",
 }
-_GUARDS = (  # name, a header and what it says, what the body says
+_GUARDS = (  # name, a header and its value, text of the body
     ("Cloudflare", "cf-mitigated", "challenge", ("cloudflare ray id", "challenges.cloudflare.com")),
     ("Akamai", "server", "akamaighost", ("errors.edgesuite.net",)),
     ("DataDome", "x-datadome", "", ("captcha-delivery.com",)),
@@ -41,14 +41,14 @@ _ANY_GUARD = re.compile(r"enable javascript and cookies|captcha|you(?:'re| are)?
 
 
 class Refusal(NamedTuple):
-    """Why there is no page, and what to do; ``advice`` is ``""`` where nothing special helps."""
+    """Why there is no page, and what to do; ``advice`` is ``""`` if nothing special helps."""
 
     why: str
     advice: str = ""
 
 
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) -> Refusal:
-    """Say what an answer is whose status is no success; names of headers are in lower case, and the host has its port.
+    """Explain a response without success; names of headers are in lower case, and the host includes its port.
 
     Examples
     --------
@@ -69,9 +69,9 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) 
 
 
 def guard_of(headers: Mapping[str, str], body: bytes, *, by_name: bool = False) -> str:
-    """Return who guards a site against programs, by an answer: ``"a guard (Cloudflare)"``; ``""`` for nobody.
+    """Return who guards a site against programs, by a response: ``"a guard (Cloudflare)"``; ``""`` for nobody.
 
-    ``by_name``: only those that name themselves, as texts about the rest may be on any page.
+    ``by_name``: only guards that name themselves, as the texts of others may be on any page.
     """
     text = body[:READ].decode("latin-1").lower()
     for name, header, value, words in _GUARDS:

@@ -1,4 +1,4 @@
-"""What sites ask of robots: in headers, in ``<meta name="robots">``, in ``rel``, and the text of a robots.txt."""
+"""Reads rules for robots: in headers, in ``<meta name="robots">``, in ``rel``, and the text of a robots.txt."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-#: Bytes of a robots.txt that are read: the least that RFC 9309 asks for.
+#: Bytes of a robots.txt that are read: the minimum of RFC 9309.
 ROBOTS_BYTES = 500 * 1024
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_NONE = frozenset({"noindex", "nofollow"})  # what "none" stands for
+_NONE = frozenset({"noindex", "nofollow"})  # the meaning of "none"
 _WITH_VALUE = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
 
 def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[str]:
-    """Return what a page asks of all robots, in lower case: ``nofollow``, ``noindex``, and others.
+    """Return the rules of a page for all robots, in lower case: ``nofollow``, ``noindex``, and others.
 
     Parameters
     ----------
     root
-        The parsed page, ``None`` for what is no HTML.
+        The parsed page, ``None`` for anything but HTML.
     headers
-        Values of ``X-Robots-Tag``. What is meant for one robot by name (``examplebot: noindex``) does not count.
+        Values of ``X-Robots-Tag``. Rules for a named robot (``examplebot: noindex``) do not count.
     """
     said: set[str] = set()
     for value in headers:
@@ -48,13 +48,13 @@ def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[
 
 
 def _is_for_one(value: str) -> bool:
-    """Whether a header begins with the name of a robot, and not with a directive that has a value."""
+    """Whether a header starts with the name of a robot, and not with a directive that has a value."""
     name, colon, _ = value.partition(":")
     return bool(colon) and "," not in name and name.strip().lower() not in _WITH_VALUE
 
 
 def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozenset[str]:
-    """Return the URLs of a page, without fragments, that stand there only in links with ``rel="nofollow"``."""
+    """Return the URLs of a page, without fragments, all of whose links have ``rel="nofollow"``."""
     followed: list[str] = []
     others: set[str] = set()
     for element in root.iter("a", "area"):
@@ -71,9 +71,9 @@ def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozens
 
 
 def retry_after(value: str, *, now: float) -> float | None:
-    """Return in how many seconds a ``Retry-After`` header wants to be asked again; ``None`` if it says nothing of use.
+    """Return the delay of a ``Retry-After`` header in seconds; ``None`` if it is unusable.
 
-    ``now`` is the time in seconds since 1970, from which a date is counted.
+    ``now`` is the time in seconds since 1970, to which a date is compared.
     """
     value = value.strip()
     if value.isascii() and value.isdigit():
@@ -87,14 +87,14 @@ def retry_after(value: str, *, now: float) -> float | None:
 
 
 def rules_of(body: bytes, *, is_encoded: bool) -> bytes | None:
-    """Return a robots.txt as a parser reads it, in UTF-8; ``None`` if it could not be decoded.
+    """Return a robots.txt for a parser, in UTF-8; ``None`` if it could not be decoded.
 
-    What begins as gzip does is inflated, whatever its headers say.
+    A gzip body is inflated, whatever its headers say.
 
     Parameters
     ----------
     body
-        As it was received, or decoded.
+        The body as received, or decoded.
     is_encoded
         Whether its headers name an encoding that was not decoded. Then it is read only if it is text.
     """

@@ -1,5 +1,5 @@
-"""Names of types and properties, as pages write them, and as everybody says them: ``Recipe`` for
-``http://www.schema.org/Recipe``, ``schema:Recipe`` and ``{"@vocab": "https://schema.org/"}`` with ``Recipe``.
+"""Normalizes names of types and properties: ``Recipe`` for ``http://www.schema.org/Recipe``, ``schema:Recipe`` and
+``{"@vocab": "https://schema.org/"}`` with ``Recipe``.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ import re
 from typing import Any, NamedTuple
 
 _LONGEST = 500  # characters of a name
-_CONTEXTS = 10  # of a list that are looked at
+_CONTEXTS = 10  # of a list that are read
 _SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org(?:/#?|#)", re.IGNORECASE)
 _SEPARATED = ("/", "#", ":")
 
 
 def plain_name(name: str) -> str:
-    """Return a name of schema.org without what is before it; others as they are, of 500 characters at most.
+    """Return a name of schema.org without its prefix; others unchanged, of 500 characters at most.
 
     Examples
     --------
@@ -32,15 +32,14 @@ def plain_name(name: str) -> str:
 
 
 class Vocabulary(NamedTuple):
-    """What the ``@context`` of JSON-LD says about names, as far as it says so itself: nothing is fetched.
+    """The names defined by a JSON-LD ``@context`` itself: nothing is fetched.
 
-    ``base`` stands before names that are not among the ``terms``: ``""`` for schema.org, which is also what names mean
-    where nobody says anything.
+    ``base`` is the prefix of names that are not among the ``terms``: ``""`` for schema.org, which is also the default.
     """
 
     base: str = ""
     terms: dict[str, Any] | None = None
-    outer: Vocabulary | None = None  # which knows further terms
+    outer: Vocabulary | None = None  # with further terms
 
     def within(self, context: Any) -> Vocabulary:
         """Return the vocabulary in an object with this ``@context``."""
@@ -64,7 +63,7 @@ class Vocabulary(NamedTuple):
         return self._replace(base=_ending(names[-1].strip()[:_LONGEST]))
 
     def name(self, name: str) -> str:
-        """Return what a name stands for: one of schema.org as it is, others with their vocabulary.
+        """Return the full name: of schema.org as it is, others with their vocabulary.
 
         Examples
         --------
@@ -85,7 +84,7 @@ class Vocabulary(NamedTuple):
         return plain_name(meant)
 
     def _term(self, name: str) -> str | None:
-        """Return the IRI that a term stands for, ``None`` for one that is not known."""
+        """Return the IRI of a term, ``None`` for an unknown one."""
         vocabulary: Vocabulary | None = self
         while vocabulary is not None:
             meant = (vocabulary.terms or {}).get(name)

@@ -1,15 +1,15 @@
-"""Whether a page has scripts that a browser would run.
+"""Tells whether a page has scripts that a browser would run.
 
-It is asked of each page that is fetched, so one pass over the text has to do, whatever a site wrote into it. Data in
-the page (JSON, templates) stands in elements of scripts too, and old pages keep scripts for old browsers in comments.
+It is called for each fetched page, so a single pass over the text has to do, whatever the text contains. Data in the
+page (JSON, templates) is in script elements, too, and old pages have scripts for old browsers in comments.
 """
 
 from __future__ import annotations
 
 import re
 
-_MOST = 1 << 19  # characters that are looked at
-_BEGIN = re.compile(  # with flags it takes nearly twice as long
+_MOST = 1 << 19  # characters that are read
+_BEGIN = re.compile(  # flags would nearly double the time
     r"<[!sS](?:(?<=!)--|(?<=[sS])[cC][rR][iI][pP][tT](?=[\s/>])([^<>]*))"
 )
 _END = re.compile(r"</script", re.IGNORECASE)
@@ -18,9 +18,9 @@ _RUN = re.compile(r"(?:(?:text|application)/(?:x-)?)?(?:java|ecma|live|j)script[
 
 
 def has_scripts(text: str) -> bool:
-    """Return whether a page has a script that a browser would run, by its first 524,288 characters.
+    """Return whether a page has a script that a browser would run, in its first 524,288 characters.
 
-    Linear in these. What stands in attributes (``onclick``) does not count.
+    Linear in these. Scripts in attributes (``onclick``) do not count.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Whether a page is a shell: scripts put in what a reader comes for, and without a browser it is not there.
+"""Tells whether a page is a shell: scripts add its actual content, which is missing without a browser.
 
-Nearly every page has scripts, and hardly any needs them. Menus, counters, comments and consent walls make empty
-elements and fetch things too. So one sign is not enough: the main part of a page has to lack links and text, and a
-script, or the page itself, has to say that something is to come. What only a browser can know stays unknown.
+Nearly every page has scripts, and hardly any needs them. Menus, counters, comments and consent walls also create empty
+elements and fetch data. So one sign is not enough: the main part of a page has to lack links and text, and a script, or
+the page itself, has to announce more content. What only a browser can find out stays unknown.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-_SPARSE_LINKS, _SPARSE_TEXT = 3, 1_000  # of a main part at most, or it is whole; characters
+_SPARSE_LINKS, _SPARSE_TEXT = 3, 1_000  # of an incomplete main part, at most; characters
 _BARE_TEXT = 150  # characters of one without a link: a heading, and "Loading ..."
-_EMPTY_TEXT = 40  # characters of an element that is to be filled
-_MOST = 5_000  # elements that are looked at
-_INNER = 20  # elements within one that is to be filled, at most
-_EMPTY = 50  # elements that are to be filled
+_EMPTY_TEXT = 40  # characters of a placeholder element
+_MOST = 5_000  # elements that are read
+_INNER = 20  # elements in a placeholder, at most
+_EMPTY = 50  # placeholder elements
 _SCRIPTS, _FETCHING = 50, 10  # of a page
 _READ = 20_000  # characters of a script
 _BUTTONS = 200
 
-_BESIDE = frozenset(  # elements that are no content, or not of this page
+_BESIDE = frozenset(  # elements that are not content, or not of this page
     "script style noscript template head nav header footer aside dialog svg select".split()
 )
 _ROLES = frozenset("navigation banner contentinfo complementary search dialog menu menubar".split())
 _MEDIA = frozenset("img video audio iframe frame object embed".split())
-_FULL = frozenset({"a", "form", "input", *_MEDIA})  # what no element has that is to be filled
+_FULL = frozenset({"a", "form", "input", *_MEDIA})  # elements that a placeholder does not have
 _BLOCKS = frozenset("div main section article ul ol dl table tbody".split())
-_NAMES = frozenset(  # words in the names of elements that are beside the content
+_NAMES = frozenset(  # words in the names of elements outside of the content
     "ad ads alert announcer banner basket breadcrumb breadcrumbs captcha cart chat comment comments consent cookie "
     "cookies disqus fb footer header icon lightbox loader map menu modal nav navbar navigation newsletter notification "
     "notifications overlay player popover popup preloader print recaptcha related search share sharing sidebar "
@@ -57,12 +57,12 @@ _ASKS = re.compile(  # of a <noscript>
 _FETCHES = re.compile(
     r"\bfetch\s*\(|\bXMLHttpRequest\b|\baxios\b|\$\.(?:get|getJSON|ajax|post)\b|[\"'`/](?:api|graphql)/"
 )
-_MEASURES = re.compile(  # scripts that count visitors, or guard the page
+_MEASURES = re.compile(  # scripts that count visitors, or protect the page
     r"google-?analytics|googletagmanager|gtag\(|_paq\b|matomo|piwik|fbq\(|hotjar|clarity\.ms|NREUM|newrelic|sentry|"
     r"cdn-cgi|doubleclick|plausible|umami|consent|cookie|serviceWorker",
     re.IGNORECASE,
 )
-_LIBRARIES = re.compile(  # names of scripts that fill no page
+_LIBRARIES = re.compile(  # names of scripts that add no content
     r"jquery|bootstrap|popper|modernizr|analytics|gtag|gtm|matomo|piwik|captcha|awesome|polyfill|wp-(?:includes|content)|"
     r"emoji|lazy|slick|swiper|lightbox|fancybox|prism|highlight|mathjax|katex|search|doctools|sphinx|theme|menu|nav|"
     r"cookie|consent|track|stats|counter|disqus|comment|addthis|share|social|translate|clipboard|respond|shiv|print|"
@@ -80,7 +80,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class _Part(NamedTuple):
-    """What the main part of a page has."""
+    """The content of a page's main part."""
 
     links: int
     text: int  # characters
@@ -89,19 +89,19 @@ class _Part(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether it has enough that nothing seems to be missing."""
+        """Whether it has enough content, so that nothing seems to be missing."""
         return self.links > _SPARSE_LINKS or self.text > _SPARSE_TEXT
 
     @property
     def is_bare(self) -> bool:
-        """Whether it has nothing but a heading, or a word for whoever waits."""
+        """Whether it has only a heading, or a loading message."""
         return not self.links and not self.media and self.text <= _BARE_TEXT
 
 
 def is_shell(root: _Element, url: str = "") -> bool:
-    """Return whether scripts seem to put in what a page is about, for a page that has scripts.
+    """Return whether scripts seem to add the main content of a page; call it for pages with scripts.
 
-    Linear in its elements, of which 5,000 are looked at; as a rule the first paragraphs or links decide.
+    Linear in its elements, up to 5,000 of them; usually the first paragraphs or links decide.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def is_shell(root: _Element, url: str = "") -> bool:
     fetching = _fetching_scripts(root)
     if _is_said_to_be_filled(part, body, fetching):
         return True
-    # Otherwise the names of empty elements count, where there is a script that may fill them.
+    # Otherwise the names of empty elements count, if there is a script that may fill them.
     if not fetching and not any(_is_own(script, url) for script in _running(root)):
         return False
     if _any_is_called(part.empty, _LIST):
@@ -138,7 +138,7 @@ def _is_said_to_be_filled(part: _Part, body: _Element, fetching: list[str]) -> b
 
 
 def _main_of(body: _Element) -> _Element:
-    """Return the one main element of a page, or else its body."""
+    """Return the only main element of a page, or else its body."""
     mains = [*body.iter("main")] or [each for each in body.iter("div") if each.get("role") == "main"]
     if len(mains) == 1:
         return mains[0]
@@ -146,7 +146,7 @@ def _main_of(body: _Element) -> _Element:
 
 
 def _fetching_scripts(root: _Element) -> list[str]:
-    """Return the scripts within a page that fetch something, without those that measure visitors."""
+    """Return the inline scripts of a page that fetch something, except those that count visitors."""
     fetching = (text for text in _scripts_of(root) if _FETCHES.search(text) and not _MEASURES.search(text))
     return [*islice(fetching, _FETCHING)]
 
@@ -156,7 +156,7 @@ def _any_is_called(elements: list[_Element], words: frozenset[str]) -> bool:
 
 
 def _part_of(main: _Element) -> _Part | None:
-    """Return what a main part has, without what stands beside it; ``None`` where it is large."""
+    """Return the content of a main part, without surrounding elements; ``None`` if it is large."""
     links = text = media = 0
     empty: list[_Element] = []
     left = _MOST
@@ -190,14 +190,14 @@ def _leads_away(link: _Element) -> bool:
 
 
 def _may_be_filled(element: _Element) -> bool:
-    """Whether an element is empty and of a kind that scripts fill: a block, or an element of a library's own."""
+    """Whether an element is empty and of a kind that scripts fill: a block, or a custom element."""
     if element.tag not in _BLOCKS and "-" not in element.tag:
         return False
     return _is_empty(element)
 
 
 def _is_beside(element: _Element) -> bool:
-    """Whether an element is no content: a menu, a foot, something hidden."""
+    """Whether an element is not content: a menu, a footer, something hidden."""
     if element.tag in _BESIDE or element.get("role") in _ROLES:
         return True
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
@@ -206,7 +206,7 @@ def _is_beside(element: _Element) -> bool:
 
 
 def _is_empty(element: _Element) -> bool:
-    """Whether an element has nothing but a word for whoever waits, and is not beside the content by its name."""
+    """Whether an element has at most a loading message, and is content by its name."""
     if len(element) > 5 or _words(element) & _NAMES:
         return False
     inner = [*islice(element.iterdescendants(), _INNER + 1)]
@@ -216,7 +216,7 @@ def _is_empty(element: _Element) -> bool:
 
 
 def _shown_length(element: _Element, inner: list[_Element]) -> int:
-    """Return the characters of an element and of those within it."""
+    """Return the number of characters of an element and its descendants."""
     shown = sum(_length(each.tail) for each in inner)
     for each in (element, *inner):
         if isinstance(each.tag, str) and each.tag not in _BESIDE:
@@ -225,13 +225,13 @@ def _shown_length(element: _Element, inner: list[_Element]) -> int:
 
 
 def _is_wait(element: _Element) -> bool:
-    """Whether an element is an image that says that something is to come."""
+    """Whether an element is a loading image."""
     names = f"{element.get('src')} {element.get('class')}"
     return element.tag in _MEDIA and bool(re.search("load|spin|wait|pixel", names, re.IGNORECASE))
 
 
 def _words(element: _Element) -> set[str]:
-    """Return the words in the names of an element, in small letters."""
+    """Return the words in the names of an element, in lower case."""
     names = f"{element.get('id') or ''} {element.get('class') or ''} {element.tag if '-' in str(element.tag) else ''}"
     return {word.lower() for word in _WORD.findall(names[:500])}
 
@@ -244,7 +244,7 @@ def _is_named_in(element: _Element, scripts: list[str]) -> bool:
 
 
 def _running(root: _Element) -> Iterator[_Element]:
-    """Yield the scripts of a page that are no data."""
+    """Yield the scripts of a page that are not data."""
     for script, _ in zip(root.iter("script"), range(_SCRIPTS), strict=False):
         kind = (script.get("type") or "").lower()
         if not kind or "javascript" in kind or kind == "module":
@@ -252,14 +252,14 @@ def _running(root: _Element) -> Iterator[_Element]:
 
 
 def _scripts_of(root: _Element) -> Iterator[str]:
-    """Yield the texts of scripts that stand in a page."""
+    """Yield the texts of inline scripts."""
     for script in _running(root):
         if script.text and not script.get("src"):
             yield script.text[:_READ]
 
 
 def _is_own(script: _Element, url: str) -> bool:
-    """Whether a script is one of the site, and no library by its name."""
+    """Whether a script belongs to the site, and is not a library by its name."""
     src = script.get("src") or ""
     try:
         host, path = urlsplit(src.strip()).hostname, urlsplit(src.strip()).path
@@ -270,7 +270,7 @@ def _is_own(script: _Element, url: str) -> bool:
 
 
 def _asks_for_scripts(body: _Element) -> bool:
-    """Whether a page says that it needs JavaScript; not what is said of comments and the like."""
+    """Whether a page says that it needs JavaScript; messages about comments and the like do not count."""
     texts = ("".join(map(str, each.itertext()))[:500] for each in body.iter("noscript"))
     return any(_ASKS.search(text) and not re.search("comment|kommentar|disqus", text, re.IGNORECASE) for text in texts)
 
@@ -283,7 +283,7 @@ def _is_blank(body: _Element) -> bool:
 
 
 def _offers_more(main: _Element) -> bool:
-    """Whether a button, which is no link, says that it loads more of a list."""
+    """Whether a button that is not a link says that it loads more of a list."""
     for button, _ in zip(main.iter("button"), range(_BUTTONS), strict=False):
         label = " ".join("".join(map(str, button.itertext())).split())
         if len(label) <= _EMPTY_TEXT and _MORE.search(label):
@@ -294,5 +294,5 @@ def _offers_more(main: _Element) -> bool:
 
 
 def _length(text: str | None) -> int:
-    """Return how many characters a text has, blanks at its ends not counted."""
+    """Return the length of a text without blanks at its ends."""
     return len(text.strip()) if text else 0

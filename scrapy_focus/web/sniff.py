@@ -1,6 +1,6 @@
-"""What a file is by its first bytes, where its server does not say.
+"""Detects the type of a file by its first bytes, for servers that do not send it.
 
-Text has no such bytes: whether it is CSV, JSON or a letter is not told here.
+Text has no signature: CSV, JSON and letters are not distinguished here.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import re
 
 _ZIP = b"PK\x03\x04"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_READ = 16 * 1024  # bytes of the beginning that are looked at
-_SECTOR = 4096  # bytes of the list of contents of an old Office file
-_SURE = 0.3  # that is three bytes of a signature; two stand in many a text
+_READ = 16 * 1024  # bytes read at the beginning
+_SECTOR = 4096  # bytes of an old Office file's directory
+_SURE = 0.3  # for a signature of three bytes; many texts contain one of two
 _WORDS = "application/vnd.openxmlformats-officedocument."
 _OFFICE = {
     b"word/": _WORDS + "wordprocessingml.document",
@@ -29,9 +29,9 @@ _MIME = re.compile(rb"[a-z0-9.+-]{3,60}/[a-z0-9.+-]{3,80}")
 
 
 def sniff(body: bytes) -> str:
-    """Return the MIME type that the first bytes of a file speak for, ``""`` where they say nothing.
+    """Return the MIME type for the first bytes of a file, ``""`` if it is unknown.
 
-    Office files are told from other ZIP archives, and old ones by their list of contents, which may stand anywhere.
+    Office files are distinguished from other ZIP archives, and old ones by their directory, which may be anywhere.
 
     Examples
     --------
@@ -49,11 +49,11 @@ def sniff(body: bytes) -> str:
 
 
 def _archive(head: bytes) -> str:
-    """Say which kind of ZIP archive it is, by the names of its first members."""
+    """Return the kind of a ZIP archive, by the names of its first members."""
     for found in _ENTRY.finditer(head):
         start = found.end()
         name = head[start : start + int.from_bytes(found[1], "little")]
-        if name == b"mimetype":  # as OpenDocument and EPUB have it: first, and not compressed
+        if name == b"mimetype":  # as in OpenDocument and EPUB: first, and not compressed
             kind = _MIME.match(head, start + len(name))
             return kind[0].decode() if kind else "application/zip"
         for folder, mime in _OFFICE.items():
@@ -63,7 +63,7 @@ def _archive(head: bytes) -> str:
 
 
 def _old_office(body: bytes) -> str:
-    """Say which kind of OLE file it is, by the names in its list of contents."""
+    """Return the kind of an OLE file, by the names in its directory."""
     size = 1 << min(int.from_bytes(body[30:32], "little"), 12)
     start = (int.from_bytes(body[48:52], "little") + 1) * size
     contents = body[start : start + _SECTOR]
@@ -78,6 +78,6 @@ def _by_signature(head: bytes) -> str:
 
     try:
         found = puremagic.magic_string(head)
-    except Exception:  # it knows nothing of them; whatever else it raises is no reason to lose a page
+    except Exception:  # it does not know them; no other error is a reason to lose a page, either
         return ""
     return next((each.mime_type.lower() for each in found if each.mime_type and each.confidence >= _SURE), "")

@@ -1,11 +1,11 @@
-"""What the URLs of one kind of page have in common."""
+"""Reduces URLs to the template that pages of one kind share."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-_PARTS = 32  # of a path or query that are looked at
+_PARTS = 32  # of a path or query that are read
 _LONGEST = 2_048  # characters of a URL
 _VERSION = re.compile(r"v[0-9]{1,2}(?:\.[0-9])?\Z", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,7})\Z")
@@ -13,11 +13,10 @@ _HEX = re.compile(r"[0-9a-fA-F]{16,}\Z")
 
 
 def template_of(url: str) -> str:
-    """Return the template of a URL: its host and path, with ``#`` for what tells pages of one kind apart, and the names
-    in its query, sorted. ``""`` for what is no URL.
+    """Return the template of a URL: host, path with ``#`` for variable parts, and sorted names in its query.
 
-    Numbers, identifiers and names of several words are such: a part of the path with a digit (but ``v2``) or three
-    hyphens, and the last of several with a hyphen.
+    ``""`` for an invalid URL. Variable parts are numbers, identifiers and names of several words: a part of the path
+    with a digit (but not ``v2``) or three hyphens, and the last of several with a hyphen.
 
     Examples
     --------

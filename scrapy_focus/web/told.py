@@ -1,4 +1,4 @@
-"""Which entries of sitemaps and feeds are news of pages, and may be believed."""
+"""Decides which entries of sitemaps and feeds are news about pages, and credible."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from scrapy_focus.web.domains import domain_of
 if TYPE_CHECKING:
     from scrapy_focus.web.entries import Listed
 
-_REMEMBERED = 200_000  # entries; between one and two times as many
+_REMEMBERED = 200_000  # entries; remembers between one and two times as many
 _LONGEST = 4096  # characters of a URL
 
-#: Why an entry is no news: it has no URL that can be asked for; no date; a date that is none; one in the future; a page
-#: of another domain; or the date that was told before.
+#: Why an entry is not news: no requestable URL; no date; an invalid date; a date in the future; a page of another
+#: domain; or the same date as before.
 Reason = Literal["no_url", "undated", "unreadable", "future", "elsewhere", "repeated"]
 
 
 class Change(NamedTuple):
-    """Somebody says of a page when it changed last."""
+    """A statement about when a page last changed."""
 
     url: str  # absolute
     modified: float  # seconds since the epoch
 
 
 class Told:
-    """Tells news from what was told before.
+    """Separates news from what was known before.
 
-    A sitemap says the same of most pages each time that it is read, so for each listing and page the last date is
-    remembered as it was written: of the last 200,000 at least. A listing speaks for the pages of its own registered
-    domain only.
+    A sitemap says the same about most pages each time that it is read. So the last date, as written, is remembered for
+    each listing and page: the last 200,000 at least. A listing is believed about pages of its own registered domain
+    only.
 
     Examples
     --------
@@ -48,8 +48,9 @@ class Told:
         self._old: dict[int, int] = {}
 
     def news(self, entry: Listed, listing: str, now: float) -> Change | Reason:
-        """Return what an entry of the listing at this URL says, or why it says nothing; ``now`` in seconds since the
-        epoch.
+        """Return the news in an entry of the listing at this URL, or why there is none.
+
+        ``now`` is in seconds since the epoch.
         """
         url = absolute(listing, entry.url)
         if not url:
@@ -69,7 +70,7 @@ class Told:
         return Change(url, modified)
 
     def _is_new(self, listing: str, url: str, said: str) -> bool:
-        """Whether a listing told something else of a page, or nothing; it is remembered."""
+        """Whether a listing's statement about a page is new; it is remembered."""
         page, text = hash((listing, url)), hash(said)
         before = self._new.get(page)
         if before is None:
@@ -83,7 +84,7 @@ class Told:
 
 
 def absolute(base: str, url: str) -> str:
-    """Return an URL that is relative to another, without its fragment; ``""`` for what cannot be asked for.
+    """Return a URL joined with its base, without its fragment; ``""`` if it cannot be requested.
 
     Examples
     --------

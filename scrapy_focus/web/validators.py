@@ -1,4 +1,4 @@
-"""What the headers of an answer say of its next visit: how to ask whether it has changed, and how long it stays."""
+"""Reads validators and freshness from response headers, for the next visit of a page."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _MAX_AGE = re.compile(r"(?:^|[,;\s])max-age\s{0,5}=\s{0,5}\"?(\d{1,20})", re.IGN
 
 
 def etag_of(values: Sequence[str]) -> str:
-    """Return the ``ETag`` of an answer, strong or weak, as it is to be sent back.
+    """Return the ``ETag`` of a response, strong or weak, in the form to send back.
 
-    ``""`` where there is none, or several that differ, or one that is too long, or no text of printable ASCII.
+    ``""`` if there is none, or several that differ, or one that is too long, or is not printable ASCII.
     """
     value = _only(values)
     return value if len(value) <= _LONGEST and value.isascii() and value.isprintable() else ""
 
 
 def modified_of(values: Sequence[str]) -> str:
-    """Return the ``Last-Modified`` of an answer, as it is to be sent back; ``""`` where there is none, or no date."""
+    """Return the ``Last-Modified`` of a response, in the form to send back; ``""`` without a valid date."""
     value = _only(values)
     if len(value) > _LONGEST_DATE or not (value.isascii() and value.isprintable()):
         return ""
     try:
         return value if parsedate_tz(value) is not None else ""
-    except (ValueError, IndexError):  # of dates that make no sense, in some versions of Python
+    except (ValueError, IndexError):  # of invalid dates, in some versions of Python
         return ""
 
 
 def max_age_of(values: Sequence[str], age: str = "") -> float | None:
-    """Return for how many seconds an answer is fresh by its ``Cache-Control``, its ``Age`` taken off.
+    """Return for how many seconds a response is fresh by its ``Cache-Control``, minus its ``Age``.
 
-    ``None`` where it does not say. What it says to shared caches (``s-maxage``) does not count. Ten years at most.
+    ``None`` if it does not say. Directives for shared caches (``s-maxage``) do not count. Ten years at most.
 
     Examples
     --------
@@ -55,6 +55,6 @@ def max_age_of(values: Sequence[str], age: str = "") -> float | None:
 
 
 def _only(values: Sequence[str]) -> str:
-    """Return the value of a header that is there once, or says the same each time."""
+    """Return the value of a header that occurs once, or with equal values."""
     different = {value.strip() for value in values}
     return different.pop() if len(different) == 1 else ""

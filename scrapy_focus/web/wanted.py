@@ -1,7 +1,7 @@
-r"""What files somebody looks for, in the words of a command line: extensions, MIME types, regular expressions.
+r"""Parses which files are looked for, in the words of a command line: extensions, MIME types, regular expressions.
 
-A word of letters, digits and dots is an extension, known or not; one like ``text/csv`` or ``image/*`` is a MIME type;
-any other is a regular expression that is searched for in URLs.
+A word of letters, digits and dots is an extension, known or not; a word like ``text/csv`` or ``image/*`` is a MIME
+type; any other is a regular expression that is searched for in URLs.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 _KINDS = "application|audio|binary|chemical|example|font|image|message|model|multipart|text|video|x-[a-z]+"
 _MIME = re.compile(rf"({_KINDS})/([a-z0-9_.+-]+|\*)")
-_HALF = re.compile(rf"({_KINDS})/?")  # text/, or text alone
+_HALF = re.compile(rf"({_KINDS})/?")  # text/, or just text
 _LONGEST = 1000  # characters of an expression: a long one takes seconds to compile
 _EXTENSION = re.compile(r"[a-z0-9_.]{1,16}")
-_NO_EXPRESSION = re.compile(r"[\w.,;:!~@# '\"-]*")  # letters that say nothing of an expression
+_NO_EXPRESSION = re.compile(r"[\w.,;:!~@# '\"-]*")  # characters that do not mark a regular expression
 _PAGES = ("text/html", "application/xhtml+xml")
-_NEAR = 0.75  # of difflib's ratio: jsn and json, and not rds and rdf
+_NEAR = 0.75  # of difflib's ratio: matches jsn and json, but not rds and rdf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """The files that are looked for.
 
-    Extensions for which there is a MIME type stand among the types. The others are told by the URL or by the name that
-    a server gives to a file; so are expressions, and neither takes a page (HTML) for a file.
+    Extensions with a MIME type are among the types. The others are matched with the URL or with the file name that a
+    server sends; so are expressions. Neither matches HTML pages.
     """
 
     types: frozenset[str] = frozenset()  # MIME types, or patterns like image/*
@@ -44,7 +44,7 @@ class Wanted:
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Self:
-        r"""Return what a user asks for; ``data`` stands for all data files.
+        r"""Return the files for a user's words; ``data`` stands for all data files.
 
         Raises
         ------
@@ -79,13 +79,13 @@ class Wanted:
         return cls(types=frozenset(types), extensions=frozenset(extensions), expressions=tuple(expressions))
 
     def takes(self, mime: str, url: str) -> bool:
-        """Whether a file of this MIME type at this URL, or with this name, is one of them."""
+        """Whether a file of this MIME type at this URL, or with this name, is wanted."""
         if matches(mime, self.types):
             return True
         return mime not in _PAGES and self.asks_for(url)
 
     def asks_for(self, url: str) -> bool:
-        """Whether an extension without a MIME type, or an expression, speaks for a URL."""
+        """Whether a URL matches an extension without a MIME type, or an expression."""
         if not (self.extensions or self.expressions):
             return False
         name = url.partition("?")[0].partition("#")[0].lower()
@@ -101,12 +101,12 @@ class Wanted:
 
 
 def parse_types(words: Iterable[str]) -> frozenset[str]:
-    """Return the MIME types that a user asks for, where nothing else can be asked for.
+    """Return the MIME types for a user's words, if only types are allowed.
 
     Raises
     ------
     ConfigError
-        If a word is neither an extension for which there is a MIME type nor a MIME type.
+        If a word is neither a MIME type nor an extension with a MIME type.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def parse_types(words: Iterable[str]) -> frozenset[str]:
 
 
 def split_words(text: str) -> list[str]:
-    r"""Return the words between commas; a comma within brackets of a regular expression separates nothing.
+    r"""Split a text at commas, except within brackets of a regular expression.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def split_words(text: str) -> list[str]:
 
 
 def slips(words: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the words that look like a slip of the finger, each with what may be meant.
+    """Return the words that look like typing errors, each with a suggestion.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def slips(words: Iterable[str]) -> list[tuple[str, str]]:
         if name in ("data", *known) or not _EXTENSION.fullmatch(name):
             continue
         if mimetypes.guess_type(f"a.{name}")[0]:
-            continue  # a type of file that there is, but none of data
+            continue  # a type of file that exists, but not of data
         near = _near(name, known)
         if near:
             found.append((name, near[0]))
@@ -162,7 +162,7 @@ def slips(words: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _near(name: str, known: list[str]) -> list[str]:
-    """Return names with the same letters in another order, or else one that is spelled nearly so."""
+    """Return names with the same letters in another order, or else a similar one."""
     turned = [each for each in known if sorted(each) == sorted(name)]
     return turned or difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
 
@@ -178,7 +178,7 @@ def _expression(word: str) -> str:
     if len(name) > _LONGEST:
         raise ConfigError(f"{brief(word)} has {len(name):,} characters; a regular expression may have {_LONGEST:,}")
     try:
-        with warnings.catch_warnings():  # of what other versions may read otherwise
+        with warnings.catch_warnings():  # about syntax that other versions may read differently
             warnings.simplefilter("ignore", FutureWarning)
             re.compile(name)
     except (re.error, OverflowError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Words of a text in any language, for models that know words by the number that they hash to."""
+"""Splits a text in any language into words, for models that identify words by a hash."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Scripts that are written without blanks between words: Thai to Myanmar, Khmer, kana, Han
+# Scripts without blanks between words: Thai to Myanmar, Khmer, kana, Han
 _JOINED = (
     "\u0e00-\u0e7f\u0e80-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 )
-_WITHIN = "\u200c\u200d"  # (non-)joiners, which stand within words of Persian and of Indian languages
-_SYMBOLS = "\U0001f000-\U0001faff"  # emoji and the like, beyond the characters that are looked at one by one
+_WITHIN = "\u200c\u200d"  # (non-)joiners, within words of Persian and of Indian languages
+_SYMBOLS = "\U0001f000-\U0001faff"  # emoji and the like, beyond the characters that are classified one by one
 _ASCII = re.compile(r"[a-z0-9]{2,}")
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what a word is, and what is a run of a script without blanks.
+    """Return the patterns of a word, and of a run of a script without blanks.
 
-    Marks belong to words, which ``\\w`` denies. All others are listed, since one class of characters is five times as
-    fast as a choice of two.
+    Marks belong to words, unlike in ``\\w``. All others are listed, since one class of characters is five times as
+    fast as an alternation.
     """
     parts = "".join(
         letter
@@ -41,10 +41,10 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in order: lower case, of two characters or more, digits among them.
+    """Return the words of a text, in order: lower case, of two characters or more, including digits.
 
-    Punctuation and ``_`` part words. Runs of scripts that are written without blanks give each pair of neighbouring
-    characters (or the one that stands alone).
+    Punctuation and ``_`` separate words. A run of a script without blanks yields each pair of neighbouring characters
+    (or a single one).
 
     Examples
     --------
@@ -63,7 +63,7 @@ def words_of(text: str) -> list[str]:
 
 
 def first_word(text: str) -> str:
-    """Return the first of :func:`words_of`, ``""`` where there is none.
+    """Return the first of :func:`words_of`, ``""`` if there is none.
 
     Examples
     --------
@@ -92,11 +92,11 @@ def _pieces(word: str, joined: re.Pattern[str]) -> Iterator[str]:
 
 
 def is_joined(letter: str) -> bool:
-    """Whether a character is of a script that is written without blanks."""
+    """Whether a character belongs to a script without blanks."""
     return _patterns()[1].match(letter) is not None
 
 
 def numbers_of(words: list[str]) -> NDArray[np.uint32]:
-    """Return the number by which models know each word, shape (len(words),): the CRC-32 of its UTF-8 bytes."""
+    """Return the number of each word in models, shape (len(words),): the CRC-32 of its UTF-8 bytes."""
     numbers = [crc32(word.encode("utf-8", "surrogatepass")) for word in words]
     return np.array(numbers, np.uint32)
