@@ -124,8 +124,8 @@ class Conversation:
             await asyncio.wait_for(self.task, _FAREWELL)
         except TimeoutError:
             logger.warning(
-                "%s could not be reached for %.0f s: this worker goes, and what it had is fetched "
-                "again by others", self._where, _FAREWELL,
+                "%s could not be reached for %.0f s: this worker leaves, and others fetch its pages "
+                "again", self._where, _FAREWELL,
             )  # fmt: skip
 
     async def _converse(self) -> None:
@@ -221,10 +221,10 @@ class Conversation:
         self._failures += 1
         self._counts["worker/failed_calls"] += 1
         if isinstance(error, LeaderClosed):
-            logger.info("%s was closed; looking for another one", self._where)
+            logger.info("%s was closed; looking for another leader", self._where)
         elif type(error) not in self._failed_with or self._failures % _SHOWN == 0:
             said = f"{type(error).__name__}: {reason_of(error, REASON)}"
-            logger.warning("no answer of %s (%s); trying again", self._where, said)
+            logger.warning("no answer from %s (%s); trying again", self._where, said)
         if not self._failed_with:
             self._missed_since = time.monotonic()
         self._failed_with.add(type(error))
@@ -232,12 +232,12 @@ class Conversation:
             try:
                 await self._engine.reset()
             except Exception as failure:
-                logger.warning("the way to %s could not be reset: %s", self._where, reason_of(failure))
+                logger.warning("the connection to %s could not be reset: %s", self._where, reason_of(failure))
         await asyncio.sleep(min(0.25 * self._failures, _PATIENT))
 
     def _refuse(self, why: str) -> None:
         self._is_over = True
-        logger.error("this worker cannot take part: %s", why)
+        logger.error("this worker cannot join the crawl: %s", why)
         self._talker.refuse(why)
 
     def _fail_for_good(self, why: str) -> None:
@@ -249,4 +249,4 @@ class Conversation:
         try:
             await self._engine.call("leave", self._talker.name, self._session, unused)
         except Exception as error:
-            logger.warning("%s did not hear that this worker leaves: %s", self._where, reason_of(error))
+            logger.warning("could not tell %s that this worker leaves: %s", self._where, reason_of(error))

@@ -169,7 +169,7 @@ class Leader:
         if said := differences(self.agreed, dict(hello.agreed)):
             self.counts["refused_workers"] += 1
             return Welcome(
-                refused=f"its settings are not those with which the crawl runs: {said}; use the same settings on all "
+                refused=f"its settings differ from those of the crawl: {said}; use the same settings on all "
                 "machines, or end the crawl with scrapy focus-stop"
             )
         try:
@@ -308,7 +308,7 @@ class Leader:
         try:
             self.crawl.close(learned_to=self.learned_to)
         except FocusError as error:
-            logger.error("The crawl could not be closed as it should: %s", reason_of(error))
+            logger.error("The crawl could not be closed cleanly: %s", reason_of(error))
 
     def _fail(self, error: StorageError) -> None:
         """End the crawl and release its folder: its files are intact, but nothing can be added to them."""

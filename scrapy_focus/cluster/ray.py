@@ -105,8 +105,8 @@ class LeaderActor:
             self.leader = self._make(stops=method == "stop", may_begin=not (known or _was_restarted()))
         if method == "join" and known not in ("", _actor_id()) and _began(self.leader):
             raise ConfigError(
-                f"the crawl {brief(self.name)} began anew on {socket.gethostname()}: the folder of the one in which "
-                "this worker took part is elsewhere; end this one with scrapy focus-stop, and start there first"
+                f"the crawl {brief(self.name)} started again on {socket.gethostname()}, without the folder of the one "
+                "that this worker joined; end it with scrapy focus-stop, and start first where that folder is"
             )
         try:
             return getattr(self.leader, method)(*args)
@@ -130,7 +130,7 @@ class LeaderActor:
             if stops or (isinstance(error, (ConfigError, ResumeError)) and not isinstance(error, FolderInUseError)):
                 self._end(f"the crawl {brief(self.name)} cannot be led: {error}")
             raise
-        logger.info("process %d leads the crawl %s from now on", os.getpid(), brief(self.name))
+        logger.info("process %d now leads the crawl %s", os.getpid(), brief(self.name))
         threading.Thread(target=_call_now_and_then, args=("reap", leader.lease / 3), daemon=True).start()
         return leader
 
@@ -138,7 +138,7 @@ class LeaderActor:
         """End if nobody calls: all workers are gone, and the leader was killed after them, or while it ended."""
         while self.leader is None:
             if time.monotonic() - self._called > _ALONE:
-                self._end(f"it was started again, and nobody called it for {_ALONE:.0f} s")
+                self._end(f"it was restarted, and no worker called it for {_ALONE:.0f} s")
                 return
             time.sleep(1)
 
@@ -146,7 +146,7 @@ class LeaderActor:
         """End this process for good, after the current answer was sent."""
         if not self._ending:
             self._ending = True
-            logger.info("the process of this leader ends: %s", why)
+            logger.info("this leader process ends: %s", why)
             threading.Thread(target=_end_actor, daemon=True).start()
 
 
@@ -181,7 +181,7 @@ class RayEngine:
         check_address(address)
         if importlib.util.find_spec("ray") is None:
             raise ConfigError(
-                f"FOCUS_CLUSTER is {brief(address)}, for which Ray is needed, and it is not installed: pip install "
+                f"FOCUS_CLUSTER is {brief(address)}, which needs Ray, and Ray is not installed: pip install "
                 "scrapy-focus[cluster]"
             )
         self.address = address
@@ -189,8 +189,8 @@ class RayEngine:
         self._packed = None if plan is None else zlib.compress(pickle.dumps(dict(plan)))
         if self._packed is not None and len(self._packed) > _LARGEST:
             raise ConfigError(
-                f"the settings of this crawl are {len(self._packed):,} bytes, compressed; Ray keeps at most "
-                f"{_LARGEST:,} to start its leader again: give paths of files in place of what is long"
+                f"the settings of this crawl take {len(self._packed):,} bytes, compressed; Ray keeps at most "
+                f"{_LARGEST:,} to restart its leader: put long values into files, and set their paths"
             )
         self._actor: Any = None
         self._machine = ""  # where the leader was last, with its folder
@@ -332,8 +332,8 @@ class RayEngine:
             node = next((node for node, machine in machines.items() if machine == self._machine), "")
             if not node:
                 raise ConnectionError(
-                    f"{self._machine}, where the crawl {self.name!r} has its folder, is not in the cluster: run ray "
-                    "start there, as before"
+                    f"{self._machine}, which has the folder of the crawl {self.name!r}, is not in the cluster: run ray "
+                    "start there again"
                 )
         actor = ray.remote(LeaderActor).options(
             name=self.name,
@@ -401,11 +401,11 @@ class RayEngine:
             if not address:
                 if self._was_reached:
                     raise ConnectionError(
-                        "Ray does not run on this machine any more: start it again with the command that started it; "
-                        "when the head was gone, on all machines, the head first"
+                        "Ray stopped on this machine: start it again with the same command as before; "
+                        "if the head stopped, do so on all machines, starting with the head"
                     )
                 raise ConfigError(
-                    f"FOCUS_CLUSTER is {AUTO!r}, and Ray does not run on this machine: start it with {_START}; where "
+                    f"FOCUS_CLUSTER is {AUTO!r}, and Ray does not run on this machine: start it with {_START}; if "
                     f"another machine is the head, with ray start --address HEAD:{_PORT} --num-cpus 0"
                 )
         host, _, port = address.rpartition(":")
@@ -424,8 +424,8 @@ def check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if address != AUTO and not (host and port.isdecimal() and "/" not in address):
         raise ConfigError(
-            f"FOCUS_CLUSTER is {brief(address)}; it takes 'auto' for the cluster of this machine, or host and port of "
-            f"its head, as in 'head.example:{_PORT}'"
+            f"FOCUS_CLUSTER is {brief(address)}; it takes 'auto' for the cluster of this machine, or the host and port "
+            f"of its head, as in 'head.example:{_PORT}'"
         )
 
 

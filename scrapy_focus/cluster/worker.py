@@ -213,7 +213,7 @@ class Worker:
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
         """Send links to the leader; return their number."""
         if source is not None and source.pick.id not in self.leases.flying:
-            raise PolicyError(f"links came for pick {source.pick.id} ({source.pick.url}), which is not in flight")
+            raise PolicyError(f"links came from pick {source.pick.id} ({source.pick.url}), which is not in flight")
         if links and (source is None or source.pick.id not in self.leases.lost):
             self._told.add([link.key for link in links])
             self._conversation.say(added_said(source, links, self._read(source.page) if source is not None else None))

@@ -187,7 +187,7 @@ class Closing:
     def _on_item_error(self, failure: object) -> None:
         error = getattr(failure, "value", None)
         if isinstance(error, Exception) and is_full(error) and self._stop is not None:
-            said = StorageError(f"no room on the disk for what was found ({reason_of(error)})")
+            said = StorageError(f"the disk is full: what was found cannot be stored ({reason_of(error)})")
             said.__cause__ = error
             self._stop(said)
 

@@ -90,7 +90,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             if self.write_mode == "ab" and path.is_file():
                 mend(path, self.options)
         except Exception as error:
-            logger.warning("the end of the feed %s could not be looked at: %s", path, error)
+            logger.warning("the end of the feed %s could not be read: %s", path, error)
         return super().open(spider)
 
 
@@ -136,7 +136,7 @@ def _mend_rows(file: IO[bytes], size: int, path: Path) -> None:
     if not inside and _read(file, start - 2, start) != b"\r\n":
         _end(file, b"\r\n")
     elif size - start > _LONGEST:
-        logger.warning("%s has a quote that is never closed: it is added to as it is", path)
+        logger.warning("%s has a quote that is never closed: new rows are appended without a repair", path)
     else:
         _cut(file, start, size, path)
 
@@ -148,7 +148,7 @@ def _end(file: IO[bytes], end: bytes) -> None:
 
 def _cut(file: IO[bytes], start: int, size: int, path: Path) -> None:
     file.truncate(start)
-    logger.info("%s ended in a line that was cut, %d bytes: taken off, its page is fetched again", path, size - start)
+    logger.info("%s ended in a cut line of %d bytes: it was removed, and its page is fetched again", path, size - start)
 
 
 def _exporter(crawler: Crawler) -> FeedExporter | None:
@@ -163,13 +163,13 @@ def _loses(uri: str, options: dict[str, Any], storage: Any) -> str:
     if storage is StdoutFeedStorage:
         return ""
     if storage not in (feedexport.FileFeedStorage, FileFeedStorage):
-        return "it is stored when it is complete"
+        return "it is stored only when it is complete"
     if options.get("postprocessing"):
-        return "what goes through postprocessing has no end then"
+        return "postprocessed output is then incomplete"
     if options.get("format") not in (*_LINES, "csv"):
-        return f"a file of {options.get('format')} has no end then; jsonlines and csv need none"
+        return f"a file of {options.get('format')} is then incomplete; use jsonlines or csv"
     if options.get("overwrite") and "%(time)s" not in uri and "%(batch_time)s" not in uri:
-        return "the next run writes it anew (overwrite)"
+        return "the next run overwrites it (overwrite)"
     return ""
 
 

@@ -206,6 +206,6 @@ class Intake:
             crawler = self.host.crawler
             by = "DEPTH_PRIORITY" if crawler.settings.getint("DEPTH_PRIORITY") else "Request.priority"
             logger.info(
-                "%s is used, and is not looked at: the policy decides what comes next. FOCUS_REQUEST_PRIORITY = True "
-                "lets higher priorities go first", by, extra={"spider": crawler.spider},
+                "%s is used, but has no effect: the policy chooses the next request. FOCUS_REQUEST_PRIORITY = True "
+                "sends higher priorities first", by, extra={"spider": crawler.spider},
             )  # fmt: skip

@@ -105,13 +105,13 @@ def decode(url: str, record: bytes, spider: Spider, classes: Classes | None = No
         if path := fields.get("_class"):
             _check_class(path, classes)
     except RefusedName as error:
-        raise MissingCallback(f"a request for {url!r:.200} was not read: {error}") from error
+        raise MissingCallback(f"a stored request for {url!r:.200} cannot be read: {error}") from error
     for name in ("callback", "errback"):
         method = fields.get(name)
         if method and not hasattr(spider, method):
             raise MissingCallback(
-                f"a request for {url} waits for {type(spider).__qualname__}.{method}(), which is not there: start the "
-                "crawl with the spider that it began with, or give it that method"
+                f"a stored request for {url} needs {type(spider).__qualname__}.{method}(), which does not exist: start "
+                "the crawl with its original spider, or add that method"
             )
         if method and "url" not in fields:
             fields[name] = getattr(spider, method)
@@ -197,8 +197,8 @@ class Requests:
             except ValueError as error:
                 if self.travels:
                     raise Unsendable(
-                        f"{request!r} cannot be fetched by another process of this crawl, and is left out: {error}; "
-                        "let it carry plain values, and a method of the spider as its callback"
+                        f"{request!r} cannot be fetched by another process of this crawl, and is skipped: {error}; "
+                        "use plain values, and a method of the spider as its callback"
                     ) from error
                 self._warn(request, error)
         if record is None:
@@ -216,7 +216,7 @@ class Requests:
             if not self._told_of_loss:
                 self._told_of_loss = True
                 logger.warning(
-                    "the request for %s could not be stored, and was lost with the process that had it, as were all of "
+                    "the request for %s could not be stored, and was lost with its process, like all counted in "
                     "focus/outcome/lost in the stats", url,
                 )  # fmt: skip
             self._lost.add(key)
@@ -245,7 +245,6 @@ class Requests:
         if not self._warned:
             self._warned = True
             logger.warning(
-                "%r cannot be stored, and is lost if this process ends before it is sent: %s. It waits in memory, as "
-                "will "
-                "all others like it, see focus/link/kept in the stats", request, error,
+                "%r cannot be stored, and is lost if this process ends before it is sent: %s. It is kept in memory, "
+                "like all others of this kind (focus/link/kept in the stats)", request, error,
             )  # fmt: skip

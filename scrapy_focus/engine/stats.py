@@ -53,11 +53,11 @@ def persistence(job: Job | None, status: Status, *, resumed: bool, where: str = 
     if job is None:
         return "none (JOBDIR is not set)"
     if not resumed:
-        stock = " (what Scrapy's own scheduler left in this JOBDIR is not looked at)"
+        stock = " (the queues of Scrapy's own scheduler in this JOBDIR are ignored)"
         return f"{job.folder}{stock if (job.folder.parent / 'requests.queue').exists() else ''}"
     if not status.waiting and not status.asleep:
-        return f"{job.folder}, resumed with no links waiting: it was finished; use another JOBDIR to begin anew"
+        return f"{job.folder}, resumed with no links queued: it was finished; use another JOBDIR to start again"
     again = f", {len(status.recovered):,} of them in flight when it was killed" if status.recovered else ""
     used = f"{counted(status.used['requests'], 'request')} and {status.rewards:,.6g} rewards so far"
     asleep = f" and {status.asleep:,} asleep" if status.asleep else ""
-    return f"{job.folder}, resumed with {counted(status.waiting, 'link')} waiting{asleep}{again}, {used}"
+    return f"{job.folder}, resumed with {counted(status.waiting, 'link')} queued{asleep}{again}, {used}"

@@ -35,7 +35,7 @@ def rows_of(settings: Values) -> tuple[Setting[Any], ...]:
     for make in Config.features.of(settings):
         declared = _declared(make)
         if taken := {row.name for row in declared} & {*SETTINGS, *(row.name for row in rows)}:
-            raise ConfigError(f"FOCUS_FEATURES has {brief(make)}, whose setting {brief(min(taken))} exists already")
+            raise ConfigError(f"FOCUS_FEATURES has {brief(make)}, whose setting {brief(min(taken))} already exists")
         rows += declared
     return tuple(rows)
 
@@ -94,10 +94,10 @@ def _made(make: Callable[[Any], Any], host: Host) -> Feature | None:
     except FocusError:
         raise
     except Exception as error:  # whatever a project's code raises
-        raise ConfigError(f"FOCUS_FEATURES has {brief(make)}, which cannot be made: {reason_of(error)}") from error
+        raise ConfigError(f"FOCUS_FEATURES has {brief(make)}, which raised an error: {reason_of(error)}") from error
     if feature is None or isinstance(feature, Feature):
         return feature
     raise ConfigError(
-        f"FOCUS_FEATURES has {brief(make)}, which made {brief(feature)}; it takes subclasses of scrapy_focus.Feature, "
-        "or functions that return a feature or None"
+        f"FOCUS_FEATURES has {brief(make)}, which returned {brief(feature)}; it takes subclasses of "
+        "scrapy_focus.Feature, or functions that return a feature or None"
     )

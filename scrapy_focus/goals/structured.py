@@ -66,7 +66,7 @@ class StructuredDataGoal:
         _check_parameters(types, syntaxes, least)
         if find_spec("extruct") is None:
             raise ConfigError(
-                "structured data is read with the package extruct, which is not installed; pip install "
+                "reading structured data needs the package extruct, which is not installed; pip install "
                 '"scrapy-focus[structured]" installs it'
             )
         self.given = tuple(types)
@@ -155,7 +155,7 @@ def _checked(name: str) -> str:
     """Return the name of a type, in the form of :attr:`~scrapy_focus.web.entities.Entity.types`."""
     plain = plain_name(name)
     if not plain:
-        raise ConfigError(f"one of the types is {brief(name)}, which names none; leave it out, or write Recipe, say")
+        raise ConfigError(f"one of the types is {brief(name)}, which is not a name; remove it, or write, say, Recipe")
     if "://" in name:
         return plain
     names = _names()
@@ -165,8 +165,8 @@ def _checked(name: str) -> str:
     close = difflib.get_close_matches(plain.lower(), near, n=1, cutoff=0.6)
     meant = f"did you mean {near[close[0]]}? Newer" if close else "newer"
     raise ConfigError(
-        f"{brief(name)} is no type of schema.org; {meant} types, and those of other vocabularies, are given by their "
-        "whole address, such as https://schema.org/Recipe"
+        f"{brief(name)} is not a type of schema.org; {meant} types, and those of other vocabularies, need their "
+        "full address, such as https://schema.org/Recipe"
     )
 
 

@@ -85,7 +85,7 @@ class TopicGoal:
         if learner is None or learner.frequency is None or not learner.refits:
             return []
         share = 100 * learner.frequency
-        return [f"about {share:.{int(share < 10)}f} % of the pages that it met are on the topic, as it estimates"]
+        return [f"about {share:.{int(share < 10)}f} % of the pages seen are on the topic, by its estimate"]
 
     def state(self) -> Any:
         """Return the repeated blocks of hosts, and what the model learned from the crawl."""

@@ -118,13 +118,11 @@ class Job:
             file = folder / FRONTIER
             written = any((folder / f"journal.{number}").stat().st_size for number in self.journals())
             if self.journals() and not (file.exists() and file.stat().st_size):
-                raise StorageError(
-                    f"{file} is missing or empty, and it had the links of the crawl: put a copy in its place"
-                )
+                raise StorageError(f"{file}, with the links of the crawl, is missing or empty: restore it from a copy")
             self.notes: Mapping[str, bytes] = read_notes(file)
             self._number = _number(self.notes.get("journal", b"0"), file)
             if self.is_new and written:
-                raise StorageError(f"{file} has no checkpoint any more, and a journal is there; run scrapy focus-check")
+                raise StorageError(f"{file} lost its checkpoint, but there is a journal; run scrapy focus-check")
         except BaseException:
             self._lock.release()
             raise
@@ -200,16 +198,16 @@ class Job:
             self._number, lost = number, path.stat().st_size - end
             if number < max(journals) and (lost or number + 1 not in journals):
                 raise StorageError(
-                    f"{path} is damaged, or the one after it is missing, and later ones are there: run scrapy "
+                    f"{path} is damaged, or the one after it is missing, and later ones exist: run scrapy "
                     "focus-check --fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
             if whole := sum(1 for _ in whole_behind(path, end)):
                 raise StorageError(
-                    f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy "
+                    f"{path} is damaged at byte {end:,}, and {whole:,} later events are intact: run scrapy "
                     "focus-check on the JOBDIR, which says what is lost, and --fix to resume without them"
                 )
-            logger.warning("the last %d bytes of %s are cut off or damaged, and left out", lost, path)
+            logger.warning("the last %d bytes of %s are cut off or damaged, and skipped", lost, path)
         self._journal = Journal(path, keep=end)
 
     def journals(self) -> list[int]:
@@ -296,7 +294,7 @@ class Job:
     ) -> dict[str, Any] | None:
         """Return the description of the stored crawl: the original one, as far as it may differ."""
         if then is None:  # see focus-check --fix
-            logger.warning("it is not known any more with which settings the crawl in %s began", self.folder)
+            logger.warning("the original settings of the crawl in %s are unknown", self.folder)
             return now
         now = now | {name: then[name] for name in may_change if name in then}
         if differing := differences(then, now):
@@ -339,7 +337,7 @@ def lock(folder: Path) -> FileLock:
         if taken is not None:
             taken.release()
         raise StorageError(
-            f"{folder} cannot be written: {error}; allow writing there, or use another JOBDIR"
+            f"{folder} cannot be written: {error}; check its permissions, or use another JOBDIR"
         ) from error
     return taken
 
@@ -356,4 +354,4 @@ def _number(note: bytes, file: Path) -> int:
     try:
         return int(note)
     except ValueError as error:
-        raise StorageError(f"{file} does not say which journal is its own: run scrapy focus-check") from error
+        raise StorageError(f"{file} does not name its journal: run scrapy focus-check") from error

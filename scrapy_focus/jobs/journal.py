@@ -66,7 +66,7 @@ class Journal:
         try:
             body = dumps_plain(event)
             if len(body) > _LARGEST:
-                raise TypeError(f"it has {len(body):,} bytes, and at most {_LARGEST:,} are stored")
+                raise TypeError(f"it has {len(body):,} bytes; the limit is {_LARGEST:,}")
         except TypeError as error:
             self.error = StorageError(f"an event of the crawl cannot be stored in {self.path}: {error}")
             raise self.error from error
@@ -165,6 +165,6 @@ def whole_behind(path: Path, start: int) -> Iterator[bytes]:
 
 def _unwritable(path: Path, error: OSError) -> StorageError:
     return StorageError(
-        f"{path} cannot be written: {error}. What was written before is safe: make room or allow writing there, and "
-        "start the crawl again with the same JOBDIR"
+        f"{path} cannot be written: {error}. Everything written before is safe: make room or check the permissions, "
+        "and start the crawl again with the same JOBDIR"
     )

@@ -79,7 +79,7 @@ class RefusedName(pickle.UnpicklingError):
     def __init__(self, module: str, name: str) -> None:
         self.path = f"{module}.{name}"
         super().__init__(
-            f"it names {self.path!r}, which is not among what a JOBDIR may hold: where you trust it, add "
+            f"it names {self.path!r}, which a JOBDIR may not contain: if you trust it, add "
             f"{self.path!r} to FOCUS_STORED_CLASSES, or to the attribute stores of the policy"
         )
 
@@ -223,7 +223,7 @@ class _Pickler(pickle.Pickler):
             return _scalar, (_text_of(obj.dtype), obj.tobytes())
         if isinstance(obj, np.dtype):
             if obj.isbuiltin != 1 or obj.hasobject:
-                raise pickle.PicklingError(f"it holds the data type {obj}, and only those of numbers can be stored")
+                raise pickle.PicklingError(f"it has the data type {obj}; only types of numbers can be stored")
             return _dtype, (obj.str,)
         if isinstance(obj, Enum):  # some versions of Python would name getattr, which leads anywhere
             return type(obj), (obj.value,)
@@ -248,13 +248,13 @@ class _Unpickler(pickle.Unpickler):
 
     def _get_given(self) -> object:
         if self._given is None:
-            raise pickle.UnpicklingError("it holds what whoever reads it was to have, and has not")
+            raise pickle.UnpicklingError("it refers to an object that the reader does not provide")
         return self._given
 
 
 def _given() -> object:
     """The reference in pickles to the object that the reader has."""
-    raise pickle.UnpicklingError("it is to be read by Classes.loads")
+    raise pickle.UnpicklingError("read it with Classes.loads")
 
 
 # NumPy's objects as plain values
@@ -298,7 +298,7 @@ def _dtype(text: str) -> np.dtype[Any]:
     """Return the data type of a number; other types would let a pickle change their meaning."""
     found = np.dtype(text) if type(text) is str and len(text) <= _LONGEST else np.dtype(object)
     if found.isbuiltin != 1 or found.hasobject:
-        raise pickle.UnpicklingError(f"{text!r} is no data type of a number")
+        raise pickle.UnpicklingError(f"{text!r} is not the data type of a number")
     return found
 
 
@@ -308,7 +308,7 @@ def _bits(name: str, seed: Mapping[str, Any] | None, state: dict[str, Any]) -> n
     places = {**state, **(inner if isinstance(inner, dict) else {})}
     well = all(0 <= int(places.get(place, 0)) <= end for place, end in _ENDS.items())
     if name not in _GENERATORS or not well:
-        raise pickle.UnpicklingError(f"{name!r} is no random generator that can be continued")
+        raise pickle.UnpicklingError(f"{name!r} is not a random generator that can be restored")
     made: np.random.BitGenerator = getattr(np.random, name)(None if seed is None else np.random.SeedSequence(**seed))
     made.state = state
     return made
@@ -330,7 +330,7 @@ def _of_array(array: NDArray[Any]) -> tuple[Any, ...]:
     if array.dtype == object:
         return _objects, (array.shape, list(array.ravel()))
     if array.dtype.hasobject:
-        raise pickle.PicklingError("it holds an array of records with objects, which cannot be stored")
+        raise pickle.PicklingError("it has an array of records with objects, which cannot be stored")
     order: Literal["C", "F"] = "F" if array.flags.fnc else "C"
     return _array, (_text_of(array.dtype), array.shape, order, array.tobytes(order))
 

@@ -57,11 +57,11 @@ def loads_plain(data: bytes) -> Any:
         If they are anything else.
     """
     if not _is_plain(data):
-        raise ValueError("what was stored is more than plain values, or cut off")
+        raise ValueError("the stored data is cut off, or has more than plain values")
     try:
         return pickle.loads(data)  # noqa: S301 (it names and calls nothing, as was looked up)
     except Exception as error:  # whatever instructions in a wrong order raise
-        raise ValueError(f"what was stored makes no sense: {error}") from error
+        raise ValueError(f"the stored data is invalid: {error}") from error
 
 
 def _is_plain(data: bytes) -> bool:

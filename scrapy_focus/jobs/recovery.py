@@ -91,8 +91,8 @@ def recover(
     crawl.choices.frontier = crawl.guard.policy.frontier = led.frontier
     if crawl.choices.otherwise:
         logger.warning(
-            "%s chose otherwise %d of %d times when it went through the last choices again: it depends on more than "
-            "its inputs and self.rng. What was fetched counts; what it learned may differ a little",
+            "%s made %d of the last %d choices differently when they were repeated: it depends on more than "
+            "its inputs and self.rng. The crawl continues from what was fetched; what it learned may differ slightly",
             type(crawl.guard.policy).__qualname__, crawl.choices.otherwise, choices,
         )  # fmt: skip
     crawl.decisions.log = log
@@ -125,7 +125,7 @@ def _begin_anew(
         crawl.apply(Picked(pick_id, key, (), state["at"], (link.url, link.host, link.depth, link.payload)))
         led.let_go()
     crawl.counts["selected"], crawl.choices.otherwise = selected, 0
-    logger.warning("the policy begins to learn anew: it placed %d links", len(stored) + len(stored.flying))
+    logger.warning("the policy starts to learn again: it placed %d links", len(stored) + len(stored.flying))
 
 
 class Led:

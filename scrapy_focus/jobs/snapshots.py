@@ -60,8 +60,8 @@ def notes_of(
     except Exception as error:
         name = type(snapshot.policy).__qualname__
         raise PolicyError(
-            f"the policy {name} cannot be stored, which a JOBDIR needs: {error}; leave out what cannot be pickled in "
-            f"{name}.__getstate__, and make it again in attach()"
+            f"the policy {name} cannot be stored, which a JOBDIR needs: {error}; remove what cannot be pickled in "
+            f"{name}.__getstate__, and create it again in attach()"
         ) from error
     try:
         goal = {} if snapshot.goal is None else {GOAL: classes.dumps(snapshot.goal)}
@@ -77,8 +77,8 @@ def notes_of(
         return {POLICY: policy, **goal, STATE: json.dumps(state, default=_plain).encode()}
     except (TypeError, ValueError) as error:
         raise PolicyError(
-            f"the state of the crawl cannot be stored, which a JOBDIR needs: {error}; what a stop rule of yours "
-            "returns from state() is a dict that JSON can hold"
+            f"the state of the crawl cannot be stored, which a JOBDIR needs: {error}; your stop rule's state() "
+            "has to return a dict that JSON can represent"
         ) from error
 
 
@@ -97,7 +97,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(
-            f"what {where} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
+            f"the state of the crawl in {where} cannot be read ({error!r}); see scrapy focus-check"
         ) from error
     return dict(state)
 
@@ -130,13 +130,13 @@ def policy_of(
         if type(policy) is not type(like):
             raise TypeError(f"it is a {type(policy).__qualname__}, not a {type(like).__qualname__}")
     except RefusedName as error:
-        raise ResumeError(f"the policy in {where} was not read: {error}") from error
+        raise ResumeError(f"the policy in {where} cannot be read: {error}") from error
     except Exception as error:
         changed = differences(state.get("versions", {}), versions())
         raise ResumeError(
-            f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; "
-            "install these versions again, or let scrapy focus-check --fix --anew keep the links and begin to learn "
-            "anew"
+            f"the policy in {where} cannot be restored: {error!r}{f' ({changed})' if changed else ''}; "
+            "install these versions again, or run scrapy focus-check --fix --anew to keep the links and learn "
+            "again"
         ) from error
     return policy
 
@@ -155,8 +155,8 @@ def learned_by_goal(notes: Mapping[str, bytes], where: object, classes: Classes)
         return classes.loads(notes[GOAL])
     except Exception as error:
         raise ResumeError(
-            f"what the goal in {where} learned cannot be read: {error!r}; let scrapy focus-check --fix --anew keep the "
-            "links and begin to learn anew"
+            f"what the goal in {where} learned cannot be read: {error!r}; run scrapy focus-check --fix --anew to keep "
+            "the links and learn again"
         ) from error
 
 

@@ -116,7 +116,7 @@ def parse_types(words: Iterable[str]) -> frozenset[str]:
     wanted = Wanted.of(words)
     if others := [*sorted(wanted.extensions), *wanted.expressions]:
         raise ConfigError(
-            f"{brief(others[0])} has no MIME type: name an extension that has one (csv, pdf), a MIME type (text/csv, "
+            f"{brief(others[0])} has no MIME type: use an extension that has one (csv, pdf), a MIME type (text/csv, "
             "image/*), or 'data' for all data files"
         )
     return wanted.types
@@ -172,7 +172,7 @@ def _expression(word: str) -> str:
     name = word.strip()
     if not name or _NO_EXPRESSION.fullmatch(name) or _HALF.fullmatch(name.lower()):
         raise ConfigError(
-            f"{brief(word)} is not a file type: name an extension (csv, pdf, dat), a MIME type (text/csv, image/*), a "
+            f"{brief(word)} is not a file type: use an extension (csv, pdf, dat), a MIME type (text/csv, image/*), a "
             "regular expression of the URL (/download/), or 'data' for all data files"
         )
     if len(name) > _LONGEST:
@@ -183,6 +183,6 @@ def _expression(word: str) -> str:
             re.compile(name)
     except (re.error, OverflowError, RecursionError) as error:
         raise ConfigError(
-            f"{brief(word)} is neither an extension nor a MIME type, and no regular expression of a URL either: {error}"
+            f"{brief(word)} is neither an extension, nor a MIME type, nor a regular expression: {error}"
         ) from error
     return name

@@ -46,6 +46,6 @@ def site() -> Iterator[MockSite]:
 
 @pytest.fixture
 def sites() -> Iterator[list[MockSite]]:
-    """Three sites on hosts of their own."""
+    """Three sites, each on another host."""
     with ExitStack() as stack:
         yield [stack.enter_context(MockSite(f"127.0.0.{i}")) for i in (1, 2, 3)]

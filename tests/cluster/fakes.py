@@ -42,7 +42,7 @@ class Site:
 
 @dataclass
 class FakeWorker:
-    """Has leases, and says what came of them; what is lost on the way is lost as a test says."""
+    """Has leases, and reports their outcomes; a test decides which messages are lost."""
 
     name: str
     site: Site
@@ -57,15 +57,15 @@ class FakeWorker:
     told: set[int] = field(default_factory=set)  # keys of links
     spare: int = 0
     granted: int = 0
-    lost: set[int] = field(default_factory=set)  # leases that were not its own any more when it came back
+    lost: set[int] = field(default_factory=set)  # leases that were no longer its own when it returned
 
     @property
     def held(self) -> set[int]:
-        """Ids of all that it has."""
+        """Ids of all its leases."""
         return {*self.waiting, *self.flying, *(said[1] for said in self.outbox if said[0] in ("outcome", "release"))}
 
     def join(self, leader: Leader) -> Welcome:
-        """Come, or come back."""
+        """Join or rejoin."""
         since = self.clock() - LINGER
         hosts = [host for host, at in self.hosts.items() if at > since]
         holding = self.held
@@ -84,7 +84,7 @@ class FakeWorker:
         return welcome
 
     def message(self, want: int = 0, extra: int = 0, n_bytes: int = 0) -> Exchange:
-        """Return all that there is to say, and say it now."""
+        """Return all pending reports as a message, now."""
         unused, self.spare = self.spare, 0
         self.granted -= unused
         alive = [*self.waiting, *self.flying]
@@ -115,7 +115,7 @@ class FakeWorker:
         return said
 
     def send(self, pick_id: int) -> None:
-        """Let the request of a lease go out."""
+        """Send the request of a lease."""
         pick = self.flying[pick_id] = self.waiting.pop(pick_id)
         self.hosts[pick.host] = self.clock()
         self.site.log.append((self.name, pick.host, self.clock()))
@@ -123,12 +123,12 @@ class FakeWorker:
         self.site.fetched[pick.key] += 1
 
     def send_more(self) -> None:
-        """Let a request go out that was granted beyond one for each lease."""
+        """Send a request that was granted beyond one for each lease."""
         self.spare -= 1
         self.site.extra[self.name] += 1
 
     def conclude(self, pick_id: int) -> Outcome:
-        """A request came back; say so when there is an exchange."""
+        """Note a response; report it with the next message."""
         pick = self.flying.pop(pick_id)
         outcome = self.site.answers(pick)
         outcome = outcome._replace(reward=float(self.goal(outcome) or 0.0))
@@ -152,7 +152,7 @@ class FakeWorker:
         self.outbox.append(added_said(None, fresh))
 
     def work(self, leader: Leader, want: int = 8) -> Answer:
-        """Fetch all that it has, say so, and ask for more."""
+        """Fetch all its pages, report them, and ask for more."""
         if not self.session:
             self.join(leader)
         for pick_id in [*self.waiting]:
@@ -190,7 +190,7 @@ class Realm:
         )  # fmt: skip
 
     def lead(self, **options: Any) -> Leader:
-        """Return a leader of what is in the folder."""
+        """Return a leader of the crawl in the folder."""
         self.lives += 1
         how = {"lease": LEASE, "linger": LINGER, "most_out": 16, "per_host": 4} | self.options | options
         return Leader(self.crawl(), clock=self.clock, **how)
@@ -206,14 +206,14 @@ class Realm:
         return shutil.copytree(self.folder, copy)
 
     def restore(self, copy: Path, leader: Leader) -> None:
-        """Put the files back as they were when they were copied; the leader that has them is no more."""
+        """Restore the files from their copies; the leader that has them is gone."""
         leader.crawl.close()
         shutil.rmtree(self.folder)
         copy.rename(self.folder)
 
 
 def seeds() -> list[Link]:
-    """Return the links with which a crawl of the site of the walks begins."""
+    """Return the links that start a crawl of the site of the walks."""
     return [link_to(0), link_to(1)]
 
 

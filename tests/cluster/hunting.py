@@ -181,7 +181,7 @@ class SharedHunt:
         return f"{self.folder}: {len(self.outs)} workers, {len(self.leaders)} leaders, killed {self.kills or 'nobody'}, stopped {self.stops or 'nobody'}"
 
     def run(self, plan: list[str], *, led: bool = True, patience: float = HANG) -> None:
-        """Kill as planned, each time when the site has got some requests more; then let all run to their end."""
+        """Kill as planned, each time after some more requests to the site; then let all processes end normally."""
         if led:
             self._lead()
         for _ in range(self._n):
@@ -216,7 +216,7 @@ class SharedHunt:
         return "".join(path.read_text() for path in sorted(self.folder.glob("*/output")))
 
     def items(self) -> Counter[str]:
-        """Return how often each item came out of the pipelines."""
+        """Return how often the pipelines yielded each item."""
         return self._ids(out / "items" for out in self.outs)
 
     def feeds(self) -> Counter[str]:
@@ -246,7 +246,7 @@ class SharedHunt:
             self.kills.append(f"{who} after {len(self.site.log)} requests")
 
     def _stop(self, who: str) -> None:
-        """Let one worker, the leader or all of them do nothing for about as long as a lease, or for longer."""
+        """Pause one worker, the leader or all of them for about as long as a lease, or longer."""
         pids = {"worker": [self.rng.choice(self.workers)], "leader": self.leaders[-1:]}
         begun = [pid for pid in pids.get(who, [*self.workers, self.leaders[-1]]) if pid in self.forks.running]
         for pid in begun:
@@ -257,9 +257,9 @@ class SharedHunt:
         self.stops.append(f"{who} after {len(self.site.log)} requests")
 
     def _lead_again(self, patience: float) -> bool:
-        """Be the engine that starts a leader for workers that come back after the last one closed.
+        """Act as the engine that starts a leader for workers that return after the last one closed.
 
-        Returns whether there may be one to which nobody came, which does not end.
+        Returns whether there may be a leader without workers, which does not end.
         """
         end, n = time.monotonic() + patience, len(self.leaders)
         while self.leaders and {*self.workers} & self.forks.running and time.monotonic() < end:
@@ -280,7 +280,7 @@ class SharedHunt:
 
 
 class Remembers:
-    """An extension that lets the goal of its process find the scheduler."""
+    """An extension with which the goal of its process finds the scheduler."""
 
     crawler: ClassVar[Any] = None
 

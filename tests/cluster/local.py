@@ -1,4 +1,4 @@
-"""A cluster in one process: its workers are crawls of one event loop, and their leader is beside them."""
+"""A cluster in one process: its workers and their leader share an event loop."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class NearEngine:
         return pickle.loads(pickle.dumps(answer))
 
     def pages(self) -> int:
-        """Return how many pages the leader heard of that is there now."""
+        """Return how many pages the present leader knows."""
         leader = self.leaders.get(self.address)
         return 0 if leader is None else leader.crawl.counts["outcomes"]
 
     @classmethod
     def forget(cls) -> None:
-        """Let there be no leader; one that is not closed loses its files, as by a kill."""
+        """Remove the leader; one that is not closed loses its files, like after a kill."""
         for leader in cls.made:
             if not leader.is_closed:
                 leader.crawl.close()
@@ -51,7 +51,7 @@ class NearEngine:
         cls.made.clear()
 
     async def reset(self) -> None:
-        """Look for the leader anew where it was closed."""
+        """Look for the leader again after it closed."""
         leader = self.leaders.get(self.address)
         if leader is not None and leader.is_closed:
             del self.leaders[self.address]

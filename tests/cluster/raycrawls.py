@@ -1,4 +1,4 @@
-"""Crawls on Ray on this machine: a head to kill and bring back, worker processes, and a site of many hosts.
+"""Crawls on Ray on this machine: a head to kill and restart, worker processes, and a site of many hosts.
 
 ``python -m tests.cluster.raycrawls SETTINGS ROOT`` is a worker, ``... focus-stop`` and the like a command.
 """
@@ -161,7 +161,7 @@ class Ray:
         raise AssertionError(f"Ray did not start; see {self.folder}")
 
     def kill(self) -> None:
-        """End the head, its raylet, and all that they started, with SIGKILL at once."""
+        """Kill the head, its raylet, and all their child processes with SIGKILL at once."""
         for pid in [self._head.pid, *_below(self._head.pid)]:
             _kill(pid)
         self._head.wait()
@@ -182,7 +182,7 @@ class Ray:
 
 
 def _below(pid: int) -> list[int]:
-    """Return the processes that one started, and those that these started."""
+    """Return the child processes of one, and theirs."""
     below: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it ended
@@ -208,7 +208,7 @@ def _kill(pid: int) -> None:
 
 
 class Fleet:
-    """Some workers of one crawl, each a process; those that are killed are started again."""
+    """Worker processes of one crawl; killed ones are restarted."""
 
     def __init__(
         self, ray: Ray, site: ManyHosts, folder: Path, rng: random.Random, n: int = 3, **settings: Any
@@ -289,7 +289,7 @@ class Fleet:
         return all(process.poll() is not None for process in self.processes)
 
     def run(self, plan: list[str], *, pause: float = 4.0, end: float = HANG) -> None:
-        """Kill as planned, by names of methods, at random instants while pages come; then let it end by itself."""
+        """Kill as planned, by names of methods, at random instants while pages arrive; then let the crawl end."""
         for what in plan:
             before = len(self.site.log)
             self._until(lambda before=before: len(self.site.log) > before + self.rng.randrange(1, 20), end)
@@ -332,7 +332,7 @@ class Fleet:
         return (self.folder / "output").read_text(errors="replace")
 
     def check(self) -> None:
-        """Fail unless every page was fetched, every target counted once, and every item is there."""
+        """Fail unless every page was fetched, every target was counted once, and every item exists."""
         site, status = self.site, self.status
         assert set(site.fetched) == set(range(site.pages_in_all)), self
         assert status["rewards"] == site.targets, self

@@ -1,7 +1,7 @@
-"""A cluster in processes of one machine, without Ray: a leader behind a socket, and the engine that reaches it.
+"""A cluster of processes on one machine, without Ray: a leader with a socket, and an engine that connects to it.
 
-``python -m tests.cluster.sockets PATH`` is a leader that waits for workers. The first of them brings the plan by which
-it is made. It ends when the crawl is closed.
+``python -m tests.cluster.sockets PATH`` is a leader that waits for workers. The first of them sends the
+plan of the leader. It ends when the crawl is closed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEY = b"tests"
 
 
 class SocketEngine:
-    """Reaches a leader behind a socket, whose path is the address."""
+    """Connects to a leader by its socket, whose path is the address."""
 
     def __init__(self, address: str, name: str, plan: Any) -> None:
         self.address = address
@@ -33,7 +33,7 @@ class SocketEngine:
         return value
 
     async def reset(self) -> None:
-        """Connect anew at the next call."""
+        """Connect again at the next call."""
         self._forget()
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ THERE = link_to(5000)
 
 
 def claim(stage: Stage, worker: FakeWorker, pick_id: int, key: int = THERE.key) -> State:
-    """Let a worker say where a pick was redirected to."""
+    """Report the target of a worker's redirect."""
     answer = stage.leader.exchange(worker.message()._replace(claims=[(pick_id, key)]))
     worker.hear(answer)
     return State(answer.claimed[0])
@@ -32,7 +32,7 @@ def leased(stage: Stage) -> tuple[int, int]:
 
 
 def told(stage: Stage, worker: FakeWorker) -> State:
-    """Let a worker tell of a link to the third page, and return what becomes of it."""
+    """Report a link to the third page, and return its state."""
     worker.add([THERE])
     worker.exchange(stage.leader)
     return stage.leader.crawl.knows([THERE.key])[0]

@@ -18,7 +18,7 @@ from scrapy_focus.policies.orderings import BreadthFirst
 
 
 def status_of(worker: str) -> dict[str, object]:
-    """Return what a leader says of itself with one worker that has four leases."""
+    """Return the status of a leader with one worker that has four leases."""
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, budget=Budget(requests=500), is_shared=True)
     crawl.add([_Site(50).link(k) for k in range(20)])
     leader = Leader(crawl, clock=lambda: 0.0)

@@ -81,7 +81,7 @@ async def begun() -> tuple[Quiet, Leading, Conversation]:
     talker, leader = Quiet(), Leading()
     conversation = Conversation(talker, leader, lease=HOUR, where="here", counts=Counter())
     conversation.say(("hear", None))
-    while len(leader.heard) < 2:  # what came first, and what may have come beside it
+    while len(leader.heard) < 2:  # the first reports, and any that were sent with them
         leader.is_heard.clear()
         await asyncio.wait_for(leader.is_heard.wait(), HANG)
     return talker, leader, conversation

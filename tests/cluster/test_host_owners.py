@@ -1,4 +1,4 @@
-"""A host belongs to the worker that had it last, until it was left alone for long enough."""
+"""A host belongs to its last worker until it has rested long enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def hosts() -> Hosts:
 
 
 def test_a_host_stays_with_who_had_it_last() -> None:
-    """While it has leases, and so long after the last of them; then anybody may have it."""
+    """It has the host while it has leases, and for some time after the last of them; then the host is free."""
     some = hosts()
     some.take("h", "a", 0.0)
     some.forget(1000.0)
@@ -23,7 +23,7 @@ def test_a_host_stays_with_who_had_it_last() -> None:
 
 
 def test_another_version_is_another_owner() -> None:
-    """Whoever remembers which hosts are whose knows when to look again."""
+    """The version tells when to look at the owners of hosts again."""
     some, seen = hosts(), [0]
     for change in (
         lambda: some.take("h", "a", 0.0),
@@ -42,7 +42,7 @@ def test_another_version_is_another_owner() -> None:
 
 
 def test_a_host_is_full_with_so_many_leases() -> None:
-    """As many as may be, and no longer than they are out."""
+    """It is full with as many leases as allowed, while they are in flight."""
     some = hosts()
     some.take("h", "a", 0.0)
     assert not some.full
@@ -53,7 +53,7 @@ def test_a_host_is_full_with_so_many_leases() -> None:
 
 
 def test_hosts_of_who_went_rest() -> None:
-    """Nobody has them for so long after it went, and after its last lease ended."""
+    """They are free only some time after the worker left, and after its last lease ended."""
     some = hosts()
     some.take("h", "a", 0.0)
     some.take("idle", "a", 0.0)
@@ -73,7 +73,7 @@ def test_hosts_of_who_went_rest() -> None:
 
 
 def test_who_comes_back_has_its_hosts_unless_another_does() -> None:
-    """What rests is again that of its last owner, and of nobody else; what nobody knows is of who names it first."""
+    """Resting hosts return to their last owner only; unknown ones go to the first worker that names them."""
     some = hosts()
     some.take("h", "a", 0.0)
     some.gone("a", 1.0)
@@ -92,7 +92,7 @@ def test_who_comes_back_has_its_hosts_unless_another_does() -> None:
 
 
 def test_who_has_too_much_hands_on_its_share() -> None:
-    """Of the hosts of which it has leases, those with the fewest: nobody has them until they rested after the last."""
+    """It gives up those with the fewest of its leases: they are free once they have rested after the last one."""
     some = hosts()
     for name in ("a", "b", "c", "d", "c", "idle"):
         some.take(name, "w", 0.0)

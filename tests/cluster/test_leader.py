@@ -44,7 +44,7 @@ class Stage:
         return worker
 
     def pass_(self, seconds: float) -> None:
-        """Let time pass in which nobody is heard of."""
+        """Let time pass without messages."""
         self.realm.clock.now += seconds
 
     def lead_again(self, *, kill: bool = True) -> Leader:
@@ -130,7 +130,7 @@ def test_what_lies_ready_for_the_living_stays(stage: Callable[..., Stage]) -> No
 
 
 def test_links_of_a_report_that_does_not_count_are_told_again(stage: Callable[..., Stage]) -> None:
-    """Those that are new are named in the answer, so that the worker tells them when it finds them again."""
+    """New ones are named in the answer, so that the worker sends them again when it finds them again."""
     s = stage(found=1)
     worker = s.workers[0]
     s.site.links = lambda n: [link_to(70), link_to(1)]
@@ -148,7 +148,7 @@ def test_links_of_a_report_that_does_not_count_are_told_again(stage: Callable[..
 
 
 def test_who_leaves_has_sent_all_that_it_has(stage: Callable[..., Stage]) -> None:
-    """What it still holds waits again and costs nothing, nor does what it was granted and gives back."""
+    """Its remaining leases are queued again and cost nothing, like the grants that it returns."""
     s = stage()
     worker, other = s.workers
     worker.exchange(s.leader, 3, 4)
@@ -166,7 +166,7 @@ def test_who_leaves_has_sent_all_that_it_has(stage: Callable[..., Stage]) -> Non
 
 
 def test_what_lies_ready_for_the_dead_costs_nothing(stage: Callable[..., Stage]) -> None:
-    """It was never told of it: only what it was given counts as sent."""
+    """It never received them: only leases that it received count as sent."""
     s = stage(per_host=9, found=0)
     first, second = s.workers
     s.leader.crawl.add(links(*range(10), host="a"))
@@ -186,7 +186,7 @@ def test_what_lies_ready_for_the_dead_costs_nothing(stage: Callable[..., Stage])
 
 
 def test_a_lost_answer_costs_nothing(stage: Callable[..., Stage]) -> None:
-    """Leases and grants of an answer that did not come are given back when the worker comes back."""
+    """Leases and grants of a lost answer are returned when the worker rejoins."""
     s = stage()
     worker = s.workers[0]
     worker.exchange(s.leader, 2, 1)
@@ -211,7 +211,7 @@ def test_an_old_session_is_over(stage: Callable[..., Stage]) -> None:
 
 
 def test_other_settings_are_refused_and_named(stage: Callable[..., Stage]) -> None:
-    """A worker is told the difference, and what to do."""
+    """A worker receives the differences, and what to do."""
     s = stage()
     s.leader.agreed = {"policy": "A", "setting: DOWNLOAD_DELAY": "1"}
     welcome = s.leader.join(Hello("w", {"policy": "A", "setting: DOWNLOAD_DELAY": "2"}, [], [], 0))
@@ -239,7 +239,7 @@ def test_each_host_has_one_worker(stage: Callable[..., Stage]) -> None:
 
 
 def test_nobody_starves_where_others_have_enough(stage: Callable[..., Stage]) -> None:
-    """With many workers that all have enough, the one that asks gets picks of its own hosts in the same exchange."""
+    """With many workers that all have enough, the asking one gets picks of its own hosts in the same exchange."""
     s = stage(workers=12, per_host=100, most_out=400, found=0)
     for n, worker in enumerate(s.workers):
         s.leader.crawl.add([link(n, host=f"h{n}")])
@@ -251,7 +251,7 @@ def test_nobody_starves_where_others_have_enough(stage: Callable[..., Stage]) ->
 
 
 def test_few_lie_ready_for_others_where_few_may_be_out(stage: Callable[..., Stage]) -> None:
-    """One that asks for nothing cannot have all that may be out."""
+    """A worker that asks for nothing cannot hold all leases that are allowed."""
     s = stage(per_host=100, most_out=16, found=0)
     first, second = s.workers
     s.leader.crawl.add([link(n, host="of second") for n in range(50)])
@@ -263,7 +263,7 @@ def test_few_lie_ready_for_others_where_few_may_be_out(stage: Callable[..., Stag
 
 
 def test_hosts_of_the_dead_rest(stage: Callable[..., Stage]) -> None:
-    """Nobody asks them until any delay is over, neither after a death nor after a farewell."""
+    """They rest until any delay is over, after a death as well as after a farewell."""
     s = stage(found=0)
     dead, living = s.workers
     s.leader.crawl.add(links(*range(20), host="one"))
@@ -282,7 +282,7 @@ def test_hosts_of_the_dead_rest(stage: Callable[..., Stage]) -> None:
 
 
 def test_who_comes_back_keeps_its_hosts(stage: Callable[..., Stage]) -> None:
-    """A new leader waits for those that had leases, and then leases the hosts that they name to nobody else."""
+    """A new leader waits for workers with leases, and then leases the hosts that they name only to them."""
     s = stage(found=0, per_host=8)
     first, second = s.workers
     s.leader.crawl.add(links(*range(5), host="a") + links(*range(5, 10), host="b"))
@@ -300,7 +300,7 @@ def test_who_comes_back_keeps_its_hosts(stage: Callable[..., Stage]) -> None:
 
 
 def test_the_hosts_of_who_may_come_back_are_closed(stage: Callable[..., Stage]) -> None:
-    """After a short while a new leader leases what others had not, and those hosts when nobody came and they rested."""
+    """After a while a new leader leases other hosts, and those once their workers did not return and they rested."""
     s = stage(found=0, per_host=8)
     first, second = s.workers
     s.leader.crawl.add(links(*range(7), host="a") + links(*range(10, 15), host="b"))
@@ -331,7 +331,7 @@ def late_one(s: Stage, n_hosts: int) -> tuple[FakeWorker, FakeWorker]:
 
 
 def work_both(s: Stage, first: FakeWorker, late: FakeWorker, want: int, seconds: float) -> set[str]:
-    """Let the first fetch two pages and ask for so many picks each two seconds; return the hosts that the other got."""
+    """Let the first fetch two pages and ask for so many picks every two seconds; return the other's hosts."""
     hosts = set()
     for _ in range(int(seconds / 2)):
         for pick_id in sorted(first.waiting)[:2]:
@@ -367,7 +367,7 @@ def test_nothing_is_handed_on_by_who_wants_more(stage: Callable[..., Stage]) -> 
 
 
 def test_a_host_that_nobody_has_goes_to_who_has_least_to_do(stage: Callable[..., Stage]) -> None:
-    """But no more of them than a few lie ready: who asks for nothing may be dead, and then who asks gets them."""
+    """But only a few are reserved: a worker that asks for nothing may be dead, and then the asking one gets them."""
     s = stage(found=0, per_host=1, most_out=40)
     first, silent = s.workers
     s.leader.crawl.add([link(n, host=f"h{n}") for n in range(100)])
@@ -392,11 +392,11 @@ def test_hosts_without_leases_are_of_who_names_them(stage: Callable[..., Stage])
     assert s.leader._hosts.owner("a") == first.name
 
 
-# What is out
+# Leases in flight
 
 
 def test_no_more_are_out_than_may_be(stage: Callable[..., Stage]) -> None:
-    """By default as many as the rule allows after so many outcomes; what is out already is never called back."""
+    """By default as many as the rule allows after so many outcomes; leases in flight are never withdrawn."""
     s = stage(most_out=None, per_host=100, found=400)
     first, second = s.workers
     assert first.exchange(s.leader, 50).leases
@@ -419,7 +419,7 @@ def test_no_more_are_out_than_may_be(stage: Callable[..., Stage]) -> None:
 
 
 def test_the_crawl_is_not_over_for_its_budget_while_a_lease_is_out(stage: Callable[..., Stage]) -> None:
-    """That may come back unsent, and then another request goes out for it."""
+    """It may be returned unsent, and then another request can be sent for it."""
     s = stage(budget={"requests": 2})
     first, second = s.workers
     first.exchange(s.leader, 5, 1)
@@ -437,7 +437,7 @@ def test_the_crawl_is_not_over_for_its_budget_while_a_lease_is_out(stage: Callab
 
 
 def test_a_stop_ends_the_crawl_for_all(stage: Callable[..., Stage]) -> None:
-    """Nothing more is leased or granted, and what is out is heard of; the first reason counts."""
+    """Nothing more is leased or granted, but leases in flight are reported; the first reason counts."""
     s = stage()
     worker, other = s.workers
     worker.exchange(s.leader, 3)
@@ -465,7 +465,7 @@ def test_the_leader_closes_when_nobody_is_left(stage: Callable[..., Stage]) -> N
 
 
 def test_a_new_leader_closes_if_nobody_comes(stage: Callable[..., Stage]) -> None:
-    """Not before those that had leases had time to come back."""
+    """It closes only after the workers with leases had time to rejoin."""
     s = stage()
     s.workers[0].exchange(s.leader, 3)
     before = s.leader.crawl.leases.owners
@@ -548,7 +548,7 @@ class Later(Recording):
 
 
 def test_links_that_a_policy_leaves_are_named(tmp_path: Path) -> None:
-    """Their worker tells them again when they come again."""
+    """Their worker sends them again when it finds them again."""
     s = Stage(tmp_path, policy=Later, found=0)
     worker = s.workers[0]
     for _ in range(2):
@@ -568,7 +568,7 @@ def test_what_sitemaps_say_reaches_the_policy(tmp_path: Path) -> None:
 
 
 def test_one_process_resumes_what_a_cluster_began(stage: Callable[..., Stage]) -> None:
-    """What was leased waits again, counted as recovered and charged, as it may have been sent; and the way back."""
+    """Leases are queued again, counted as recovered and charged, as they may have been sent; and vice versa."""
     s = stage(found=20, workers=2)
     s.workers[0].exchange(s.leader, 3, 2)
     s.workers[1].work(s.leader)
@@ -598,7 +598,7 @@ def test_one_process_resumes_what_a_cluster_began(stage: Callable[..., Stage]) -
 
 
 def test_a_leader_keeps_what_was_learned(tmp_path: Path) -> None:
-    """In the file that it is told, when it closes."""
+    """It is in the given file when the leader closes."""
     realm = Realm(tmp_path / "crawl", lambda: BranchingBandit(targets=[PDF], words=["page"]))
     leader = realm.lead(learned_to=str(tmp_path / "learned"))
     leader.crawl.add(seeds())
@@ -614,7 +614,7 @@ def test_a_leader_keeps_what_was_learned(tmp_path: Path) -> None:
 
 
 def fill_up(monkeypatch: pytest.MonkeyPatch, leader: Leader) -> None:
-    """Let no journal be written any more."""
+    """Make all further writes to the journal fail."""
     folder, write = leader.crawl.job.folder, os.write
 
     def written(file: int, content: bytes) -> int:
@@ -629,7 +629,7 @@ def fill_up(monkeypatch: pytest.MonkeyPatch, leader: Leader) -> None:
 def test_a_full_disk_ends_the_crawl_for_all(
     first: str, stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever meets it, each worker is told why, and the crawl resumes elsewhere from what was written."""
+    """Whatever call hits it, each worker receives the reason, and the crawl resumes elsewhere from the files."""
     s = stage(workers=3)
     a, b, c = s.workers
     a.exchange(s.leader, 3)
@@ -669,7 +669,7 @@ def test_a_full_disk_ends_the_crawl_for_all(
 def test_who_is_not_heard_of_need_not_know_of_a_full_disk(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the time of a lease the leader is closed without it, whoever asks."""
+    """After the time of a lease the leader closes without it, at any worker's call."""
     s = stage(workers=2)
     fill_up(monkeypatch, s.leader)
     assert s.workers[0].exchange(s.leader, 1).failed

@@ -1,4 +1,4 @@
-"""What a crawl may use, with eight workers: what the leader counts is what the server sees, whoever is killed."""
+"""The budget of a crawl with eight workers: the leader's count equals the server's, whichever process is killed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Fleet:
     ) -> None:
         self.realm = realm
         self.want = want
-        self.extra = extra  # probability with which a worker asks for one more, eight times a step
+        self.extra = extra  # probability that a worker asks for one more, eight times a step
         self.site = Site(many_links(pages))
         self.rng = random.Random(seed)
         self.leader: Leader = realm.lead()
@@ -59,7 +59,7 @@ class Fleet:
         return FakeWorker(f"w{self.made}", self.site, self.realm.clock)
 
     def step(self) -> str:
-        """Let one worker do what it can, and say why the crawl is over."""
+        """Let one worker do what it can, and return why the crawl is over."""
         self.realm.clock.now += 0.1
         worker, rng = self.rng.choice(self.workers), self.rng
         if not worker.session:
@@ -171,7 +171,7 @@ def test_only_what_the_dead_held_is_charged_in_vain(tmp_path: Path) -> None:
 
 
 def test_a_plateau_ends_the_crawl_for_all(tmp_path: Path) -> None:
-    """When the leader's stop rule says so, everybody is told why, nothing is leased, and what is out still counts."""
+    """When the leader's stop rule fires, all workers get the reason, and only leases in flight still count."""
     realm = Realm(tmp_path / "crawl", stop=partial(Plateau, window=20, slope=0.02, decay=0.5, patience=5), most_out=32)
     fleet = Fleet(realm, workers=3)
     fleet.site.answers = lambda pick: answer(pick) if pick.key < 300 else answer(pick)._replace(mime="text/html")
@@ -209,7 +209,7 @@ def test_bytes_end_the_crawl(tmp_path: Path) -> None:
 
 
 def test_a_rate_holds_for_all_workers_together(tmp_path: Path) -> None:
-    """At two requests a second, as many go out in all, whoever asks, through deaths of leaders."""
+    """At two requests a second, so many are sent in all, by any workers, through deaths of leaders."""
     realm = Realm(tmp_path / "crawl", budget={"rate": "2/second"})
     fleet = Fleet(realm, workers=4, extra=0.005)
     begin = realm.clock()

@@ -42,13 +42,13 @@ def test_a_full_disk_ends_the_crawl_of_all_workers(
     for worker in stopped.workers:
         assert "No space left" in worker.stats["focus/ending_sentence"]
     assert len(stopped.logged("scrapy_focus stops the crawl: the leader of")) == 2
-    assert not stopped.logged("no answer of the leader")
+    assert not stopped.logged("no answer from the leader")
     assert stopped.leader.is_closed
     before = set(fetched([site]))
     assert 10 < len(before) < PAGES
     monkeypatch.setattr(
         "scrapy_focus.making.linger", lambda *_: 0.5
-    )  # hosts of those that do not come back rest so long
+    )  # hosts of workers that do not return rest so long
     again = share(Follower, tmp_path, {"FOCUS_CLUSTER_LEASE": 2}, seeds=[site.url(f"/page/0/{PAGES}")])
     assert set(fetched([site])) == {site.url(path) for path in tree_paths(PAGES)}
     assert again.crawl.counts["outcomes"] == again.crawl.rewards == PAGES

@@ -38,7 +38,7 @@ class Cluster(RuleBasedStateMachine):
         self.workers: list[FakeWorker] = []
         self.dead: list[FakeWorker] = []
         self.outcomes: dict[int, float] = {}  # by key: what it was worth
-        self.told: set[int] = set()  # keys of links of which a leader heard
+        self.told: set[int] = set()  # keys of links that a leader received
         self.given: set[int] = set()  # ids of picks in all answers, those too that were lost
         self.keys: dict[int, int] = {}  # by id of these
         self.of_earlier: set[int] = set()  # leases of earlier leaders: they may have been given
@@ -61,7 +61,7 @@ class Cluster(RuleBasedStateMachine):
         self.workers[0].add(seeds())
 
     def teardown(self) -> None:
-        """Let all be done that is left."""
+        """Finish all the remaining work."""
         if hasattr(self, "leader"):
             self.finish()
             self.leader.close()
@@ -70,13 +70,13 @@ class Cluster(RuleBasedStateMachine):
     # Workers
 
     def worker(self, n: int) -> FakeWorker:
-        """Return one of those that live."""
+        """Return one of the living workers."""
         return self.workers[n % len(self.workers)]
 
     @precondition(lambda self: len(self.workers) < 4)
     @rule()
     def come(self) -> None:
-        """Another worker is there."""
+        """Add another worker."""
         self.made += 1
         self.workers.append(FakeWorker(f"w{self.made}", self.site, self.realm.clock))
 
@@ -90,7 +90,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(n=whose)
     def join(self, n: int) -> None:
-        """A worker comes, or comes back."""
+        """Let a worker join or rejoin."""
         worker, owners = self.worker(n), dict(self.leader.crawl.leases.owners)
         holding, believed = worker.held, worker.granted
         welcome = worker.join(self.leader)
@@ -125,7 +125,7 @@ class Cluster(RuleBasedStateMachine):
             worker.hear(self.hear(message._replace(unused=0)))
 
     def hear(self, message: Exchange) -> Answer:
-        """Let the leader hear a message, and do in dictionaries what it is to do."""
+        """Send a message to the leader, and model its effect in dictionaries."""
         leader, worker, before = self.leader, message.worker, dict(self.leader.crawl.leases.owners)
         member = leader._members.get(worker)
         is_heard = member is not None and member.session == message.session
@@ -204,7 +204,7 @@ class Cluster(RuleBasedStateMachine):
     @precondition(lambda self: len(self.workers) > 1)
     @rule(n=whose)
     def leave(self, n: int) -> None:
-        """A worker says all that it has to say, and goes."""
+        """Let a worker report everything, and leave."""
         worker = self.worker(n)
         if not worker.session or not self.is_in_session(worker):
             return
@@ -223,7 +223,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.5, 5.0, LEASE / 2, LEASE + 2, 2 * LINGER]))
     def wait(self, seconds: float) -> None:
-        """Time passes; nobody is heard of."""
+        """Let time pass without messages."""
         self.realm.clock.now += seconds
 
     @rule()
@@ -236,7 +236,7 @@ class Cluster(RuleBasedStateMachine):
         """Let another leader lead the crawl."""
         before = self.leader.crawl
         hosts = {before.picks[pick_id].host for pick_id in before.leases.owners}
-        self.asked = {host: asked for host, asked in self.asked.items() if host in hosts}  # who has none is not known
+        self.asked = {host: asked for host, asked in self.asked.items() if host in hosts}  # hosts with owners
         leases, used = dict(before.leases.owners), before.budget.requests_used
         self.leader = self.realm.lead()
         assert self.leader.crawl.leases.owners == leases
@@ -252,7 +252,7 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def leases_are_within_bounds(self) -> None:
-        """A host has one worker and few leases, and few leases are out; what is counted belongs together."""
+        """A host has one worker and few leases, and few leases are in flight; the counts are consistent."""
         leader, crawl = self.leader, self.leader.crawl
         by_host: dict[str, Counter[str]] = {}
         for pick_id, owner in crawl.leases.owners.items():
@@ -293,7 +293,7 @@ class Cluster(RuleBasedStateMachine):
             assert crawl.budget.requests_used + len(crawl.state.in_flight.unsent) <= self.budget
 
     def finish(self) -> None:
-        """Let the living fetch all that is left: nothing is lost, and only what the dead had is charged in vain."""
+        """Let the living fetch everything left: nothing is lost; only leases of the dead are charged in vain."""
         for _ in range(300):
             for n, worker in enumerate(self.workers):
                 self.join(n)

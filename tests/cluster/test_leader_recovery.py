@@ -63,7 +63,7 @@ def known_of(leader: Leader) -> dict[str, Any]:
 
 
 def walk(leader: Leader, workers: list[FakeWorker], rng: random.Random, realm: Realm) -> Iterator[None]:
-    """Let workers do one thing after the other, with up to 16 leases out."""
+    """Let workers act one after another, with up to 16 leases in flight."""
     while True:
         realm.clock.now += 0.2
         worker = rng.choice(workers)
@@ -110,7 +110,7 @@ def test_the_next_leader_knows_and_chooses_the_same(name: str, tmp_path: Path) -
 
 
 def same_choices(leader: Leader, again: Leader, workers: list[FakeWorker], realm: Realm) -> None:
-    """Let both lead the same workers from now on, who all come back to each."""
+    """Let both lead the same workers from now on; all of these rejoin each."""
     double = copy.deepcopy(workers, {id(realm.clock): realm.clock})
     chosen: tuple[list[int], list[int]] = ([], [])
     for each, mine in ((leader, workers), (again, double)):

@@ -1,4 +1,4 @@
-"""A worker comes back whose leases ended meanwhile: what it still has of them counts for nothing, and hides nothing."""
+"""A worker returns after its leases ended: what it still reports about them does not count, and hides nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START, FOUND, THERE = link_to(0), link_to(1), link_to(2)
 
 
 class Line:
-    """An engine that reaches a leader, and another one where that closed as nobody was left, but while it is cut."""
+    """An engine that reaches a leader, or another one after that closed without workers, unless it is cut."""
 
     def __init__(self, realm: Realm) -> None:
         self.realm = realm
@@ -78,18 +78,18 @@ class Scene:
         return pick
 
     async def told(self) -> None:
-        """Wait until all is said and answered."""
+        """Wait until everything is reported and answered."""
         calls = self.line.calls
         while self.line.calls < calls + 2:
             self.worker.next()
             await asyncio.sleep(0.01)
 
     def cut(self) -> None:
-        """Let nothing be heard of the worker from now on."""
+        """Drop all messages of the worker from now on."""
         self.line.is_cut = True
 
     async def come_back(self) -> None:
-        """Let it be heard of again after its leases ended."""
+        """Deliver its messages again, after its leases ended."""
         self.realm.clock.now += LEASE + 1
         self.leader.reap()
         self.line.is_cut = False
@@ -102,7 +102,7 @@ def outcome_of(pick: Pick, **said: Any) -> Outcome:
 
 
 def play(folder: Path, act: Callable[[Scene], Awaitable[None]], goal: Any = None) -> None:
-    """Let a scene be played."""
+    """Play a scene."""
 
     async def whole() -> None:
         scene = Scene(folder, goal or FilesGoal(types=[PDF]))
@@ -120,7 +120,7 @@ def links_at(scene: Scene) -> list[State]:
 
 
 def test_a_page_is_not_fetched_beside_itself(tmp_path: Path) -> None:
-    """It waits for the request that nobody waits for any more, whose links are new afterwards."""
+    """It waits for the request whose lease ended; the links of that request are new afterwards."""
 
     async def act(scene: Scene) -> None:
         worker = scene.worker
@@ -147,7 +147,7 @@ def test_a_page_is_not_fetched_beside_itself(tmp_path: Path) -> None:
 
 
 def test_what_was_not_heard_is_told_again(tmp_path: Path) -> None:
-    """Links, and pages to which it was redirected; the URLs of all are new to who drops known ones early."""
+    """Links and redirect targets are sent again, also if known links are dropped early."""
 
     async def act(scene: Scene) -> None:
         worker = scene.worker
@@ -168,7 +168,7 @@ def test_what_was_not_heard_is_told_again(tmp_path: Path) -> None:
 
 
 def test_a_redirect_of_it_is_nobodys(tmp_path: Path) -> None:
-    """It is not followed, and the page to which it leads stays new, for the lease that comes after it."""
+    """It is not followed, and the target stays new, for the next lease of the page."""
 
     async def act(scene: Scene) -> None:
         worker = scene.worker
@@ -185,7 +185,7 @@ def test_a_redirect_of_it_is_nobodys(tmp_path: Path) -> None:
 
 
 def test_it_can_be_given_back(tmp_path: Path) -> None:
-    """Nothing is said of that, as another lease is out."""
+    """Nothing is reported about it, as another lease is in flight."""
 
     async def act(scene: Scene) -> None:
         worker = scene.worker

@@ -99,7 +99,7 @@ def test_a_budget_is_never_exceeded_whatever_dies(ray: Ray, tmp_path: Path) -> N
 
 
 def test_hosts_are_asked_as_gently_as_by_one_process(ray: Ray, tmp_path: Path) -> None:
-    """Between two requests to a host there is the delay, whoever sends them, and whoever dies."""
+    """The delay between two requests to a host is kept, whichever worker sends them, and whichever dies."""
     with (
         ManyHosts(150, 12) as site,
         Fleet(
@@ -109,7 +109,7 @@ def test_hosts_are_asked_as_gently_as_by_one_process(ray: Ray, tmp_path: Path) -
         fleet.run(["leader"])
         fleet.check()
         gaps = site.gaps()
-        assert gaps[len(gaps) // 20] > 0.4, gaps[:20]  # requests come late or less late, by what a process is busy
+        assert gaps[len(gaps) // 20] > 0.4, gaps[:20]  # a busy process is late
 
 
 def test_a_head_that_is_away_for_long_ends_no_worker(ray: Ray, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_leader_that_was_started_again_for_nobody_ends(ray: Ray, tmp_path: Pat
         fleet.leader()
         fleet._wait(lambda: ray.leader() not in (0, killed), HANG)
         fleet._wait(lambda: not ray.leader(), HANG)
-        assert "nobody called it for 60 s" in (fleet.job / "leader.log").read_text()
+        assert "no worker called it for 60 s" in (fleet.job / "leader.log").read_text()
         fleet.kills += ["worker", "leader"]
         fleet.processes = [fleet._start()]
         fleet.run([])

@@ -50,7 +50,7 @@ def test_the_package_imports_without_ray_and_a_crawl_in_a_cluster_names_what_to_
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT + CRAWL, str(tmp_path / "job")], capture_output=True, text=True, check=False
     )
-    assert "Ray is needed, and it is not installed: pip install scrapy-focus[cluster]" in run.stderr
+    assert "which needs Ray, and Ray is not installed: pip install scrapy-focus[cluster]" in run.stderr
     assert not (tmp_path / "job" / "focus").exists()
 
 
@@ -64,7 +64,7 @@ def test_a_command_about_a_cluster_names_what_to_install(words: list[str], tmp_p
     )
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
-    assert "Ray is needed, and it is not installed: pip install scrapy-focus[cluster]" in run.stderr
+    assert "which needs Ray, and Ray is not installed: pip install scrapy-focus[cluster]" in run.stderr
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_plan_that_ray_would_forget_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     words = [f"{random.getrandbits(64):x}" for _ in range(20_000)]
     RayEngine("auto", "crawl", {"words": words[:2000]})
-    with pytest.raises(ConfigError, match=r"are [\d,]+ bytes, compressed; Ray keeps at most 90,000"):
+    with pytest.raises(ConfigError, match=r"take [\d,]+ bytes, compressed; Ray keeps at most 90,000"):
         RayEngine("auto", "crawl", {"words": words})
 
 

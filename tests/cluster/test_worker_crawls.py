@@ -69,7 +69,7 @@ class Odd(Spider):
 
 
 def odd_site(site: MockSite) -> dict[str, Any]:
-    """Let a site have what is wanted, and return the arguments of the spider."""
+    """Give a site the wanted pages, and return the arguments of the spider."""
     site.pages["/begin"] = "begin"
     site.answers["/late"] = lambda n: (503, {"Content-Type": "text/html"}, b"") if n % 3 else None
     site.pages["/late"] = "late"

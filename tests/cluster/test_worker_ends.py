@@ -33,7 +33,7 @@ def seeds_of(sites: list[MockSite], n: int) -> list[str]:
 
 
 class Unsendable(Follower):
-    """Some links carry what no other process can have."""
+    """Some links carry values that cannot be sent to another process."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from super().parse(response)
@@ -43,7 +43,7 @@ class Unsendable(Follower):
 
 
 class SendableLater(Follower):
-    """A page has a link that no other process can follow; one behind it has the same as a plain one."""
+    """A page has a link that cannot be sent to another process, and later a plain one to the same URL."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from super().parse(response)
@@ -61,7 +61,7 @@ def test_what_cannot_be_sent_may_come_again(sites: list[MockSite], tmp_path: Pat
 
 
 def test_what_cannot_be_sent_is_named(sites: list[MockSite], tmp_path: Path) -> None:
-    """A request that no other process can make is left out with an error that names it and why; all else is crawled."""
+    """A request that cannot be sent is skipped with an error that names it and the reason; all else is crawled."""
     result = share(Unsendable, tmp_path, seeds=seeds_of(sites, 7))
     assert sorted(fetched(sites)) == all_pages(sites, 7)
     assert result.total("focus/link/unsendable") == 6
@@ -92,12 +92,12 @@ class Rude(Follower):
 def test_another_crawl_is_refused(
     sites: list[MockSite], tmp_path: Path, settings: dict[str, Any], args: dict[str, Any], word: str
 ) -> None:
-    """A worker with other settings is told the difference and ends with an error, and the others crawl on."""
+    """A worker with other settings receives the differences and ends with an error; the others continue."""
     given = {"seeds": seeds_of(sites, 15)}
     result = share_among([(Rude, {}, given), (Rude, settings, {**given, **args})], tmp_path)
     assert sorted(fetched(sites)) == all_pages(sites, 15)
     assert [worker.reason for worker in result.workers] == ["finished", "focus_refused"]
-    [message] = result.logged("cannot take part")
+    [message] = result.logged("cannot join the crawl")
     assert word in message
     assert result.workers[1].stats["focus/ending"] == "wrong_argument"
     assert not result.workers[1].items
@@ -134,7 +134,7 @@ def test_all_workers_end_as_the_crawl_does(site: MockSite, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_the_rate_of_finds_is_that_of_the_last_hundred_requests(site: MockSite, tmp_path: Path) -> None:
-    """Each worker says that of the crawl, though nobody looked at how it stands before."""
+    """Each worker shows that of the whole crawl, even on the first look."""
     settings = {"FOCUS_GOAL": "scrapy_focus.ItemsGoal"}
     result = share(Follower, tmp_path, settings, addon=True, seeds=[site.url("/page/0/127")])
     lines = result.logged("Finished (finished): 127 requests, 127 items")
@@ -151,7 +151,7 @@ def test_a_leader_needs_a_folder(site: MockSite) -> None:
 
 
 def test_the_leader_alone_bounds_what_is_out(site: MockSite, tmp_path: Path) -> None:
-    """Workers take what they lease, and a bound of their own is a mistake."""
+    """Workers use all their leases, and a limit of their own is an error."""
     result = share(Follower, tmp_path / "1", seeds=[site.url("/page/0/20")])
     assert [worker.scheduler.choices.room for worker in result.workers] == [None, None]
     with pytest.raises(ConfigError, match="FOCUS_MOST_OUT does not work"):
@@ -241,7 +241,7 @@ class Late(Follower):
 
 
 class Later:
-    """Lets a worker open its spider half a second late."""
+    """Delays the opening of a worker's spider by half a second."""
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Later:
@@ -257,7 +257,7 @@ class Later:
 
 
 def test_a_worker_may_come_late(tmp_path: Path) -> None:
-    """It gets hosts that nobody has."""
+    """It gets hosts without owner."""
     with MockSite("127.0.0.5", latency=0.02) as first, MockSite("127.0.0.6") as second:
         first.pages["/last"] = f'<a href="{second.url("/page/0/15")}">further</a>'
         given = {"seeds": [first.url("/page/0/31"), first.url("/last")]}
@@ -269,7 +269,7 @@ def test_a_worker_may_come_late(tmp_path: Path) -> None:
 
 
 class Away(NearEngine):
-    """Reaches nobody for a while, after some pages."""
+    """Loses its connection for a while, after some pages."""
 
     calls = 0  # since then
     resets = 0
@@ -300,12 +300,12 @@ def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, m
     assert result.crawl.rewards == len(result.items) == 93
     assert result.crawl.budget.requests_used == sum(len(site.log) for site in sites) == 96
     assert result.total("focus/worker/failed_calls") >= 8
-    assert result.logged("no answer of the leader")
+    assert result.logged("no answer from the leader")
     assert Away.resets > 0
 
 
 class Cut(NearEngine):
-    """The first worker reaches nobody for longer than a lease, and until the leader lost it; it has leases then."""
+    """The first worker has no connection for longer than a lease, until the leader drops it; it has leases then."""
 
     first: ClassVar[Cut | None] = None
     pages_told = 0
@@ -333,8 +333,9 @@ class Cut(NearEngine):
 def test_a_worker_is_not_heard_of_for_long(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    """Others fetch what it had, or itself once more. What it says of that when it is back does not count, but no link
-    is lost by it.
+    """Others, or the worker itself, fetch its pages once more.
+
+    Its reports about these pages do not count when it returns, but no link is lost.
     """
     monkeypatch.setattr(Cut, "first", None)
     monkeypatch.setattr(Cut, "pages_told", 0)
@@ -357,7 +358,7 @@ class FailsToClose(NearEngine):
 
 
 def test_an_engine_that_cannot_be_closed_ends_no_crawl_badly(sites: list[MockSite], tmp_path: Path) -> None:
-    """It is logged and counted, as all that fails."""
+    """It is logged and counted, like any failure."""
     settings = {"FOCUS_CLUSTER_ENGINE": FailsToClose, "FOCUS_POLICY": BREADTH_FIRST}
     result = share(Follower, tmp_path, settings, seeds=seeds_of(sites, 7))
     assert result.reasons == {"finished"}
@@ -366,7 +367,7 @@ def test_an_engine_that_cannot_be_closed_ends_no_crawl_badly(sites: list[MockSit
 
 
 class Silent(NearEngine):
-    """Reaches nobody after some pages, from a call on for which a redirect waits."""
+    """Loses its connection after some pages, from a call on that a redirect waits for."""
 
     is_silent = False
 
@@ -379,7 +380,7 @@ class Silent(NearEngine):
 
 
 class Interrupted(Follower):
-    """Is asked to stop when nobody answers any more."""
+    """Receives a stop request after the leader is gone."""
 
     async def start(self) -> AsyncIterator[Any]:
         self._stopping = asyncio.ensure_future(self._stop())
@@ -421,7 +422,7 @@ class Killed(NearEngine):
 
 
 def test_the_leader_starts_again(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that is killed in between recovers from its folder; its workers come back, and fetch nothing twice."""
+    """A killed leader recovers from its folder; its workers rejoin, and fetch nothing twice."""
 
     monkeypatch.setattr(Killed, "kills", 0)
     settings = {"FOCUS_CLUSTER_ENGINE": Killed, "FOCUS_BUDGET_REQUESTS": 200, "ROBOTSTXT_OBEY": True}
@@ -443,7 +444,7 @@ def test_each_worker_has_its_feed(sites: list[MockSite], tmp_path: Path) -> None
 
 
 def test_stats_are_of_each_worker_and_of_all(sites: list[MockSite], tmp_path: Path) -> None:
-    """Each worker counts what it did; how the whole crawl stands is in all of them."""
+    """Each worker counts its own work; the state of the whole crawl is in the stats of all."""
     result = share(Follower, tmp_path, {"ROBOTSTXT_OBEY": True}, seeds=seeds_of(sites, 15))
     for name, n in (("outcome/ok", 45), ("reward", 45), ("requests", 48), ("outcomes", 45)):
         assert result.total(f"focus/{name}") == n, name
@@ -454,7 +455,7 @@ def test_stats_are_of_each_worker_and_of_all(sites: list[MockSite], tmp_path: Pa
 
 
 def test_a_redirect_that_the_budget_refuses_waits_for_more(site: MockSite, tmp_path: Path) -> None:
-    """Where the request after a redirect is not granted, the link waits again, and the next run asks for it."""
+    """If the request after a redirect is not granted, the link is queued again, and the next run fetches it."""
     site.pages["/"] = "".join(f'<a href="/redirect?to=/target/{i}">a</a>' for i in range(12))
     site.pages |= {f"/target/{i}": "t" for i in range(12)}
     settings = settings_of(tmp_path, FOCUS_POLICY=BREADTH_FIRST)
@@ -464,7 +465,7 @@ def test_a_redirect_that_the_budget_refuses_waits_for_more(site: MockSite, tmp_p
 
 
 def test_over_hosts_a_redirect_is_followed_once(sites: list[MockSite], tmp_path: Path) -> None:
-    """Redirects to another host, to what is known and what is not: each page is fetched once."""
+    """Redirects to another host, to known and unknown pages: each page is fetched once."""
     for i, site in enumerate(sites):
         other = sites[(i + 1) % 3]
         site.pages["/"] = "".join(

@@ -47,7 +47,7 @@ def forks() -> Iterator[Forks]:
 
 @dataclass
 class Reference:
-    """What one process does that nobody kills."""
+    """The result of one process without kills."""
 
     answered: Counter[Asked]  # with 200
     items: Counter[str]
@@ -105,7 +105,7 @@ def test_a_leader_is_killed(forks: Forks, tmp_path: Path, reference: Reference) 
 
 @pytest.mark.slow
 def test_workers_are_killed(forks: Forks, tmp_path: Path, reference: Reference) -> None:
-    """What they had is fetched again by others, and by nobody else."""
+    """Their pages are fetched again by others, each once."""
     hunt = hunt_down(forks, tmp_path, LATER, ["worker"] * 3, 2)
     assert len(hunt.kills) == 3
     check_all_done(hunt, reference)
@@ -114,7 +114,7 @@ def test_workers_are_killed(forks: Forks, tmp_path: Path, reference: Reference) 
 
 @pytest.mark.slow
 def test_a_worker_and_the_leader_are_killed(forks: Forks, tmp_path: Path) -> None:
-    """A budget is never exceeded, and is used up but for what the dead had."""
+    """A budget is never exceeded, and is used up except for the leases of the dead."""
     settings = {**BREADTH_FIRST, "FOCUS_BUDGET_REQUESTS": 200}
     hunt = hunt_down(forks, tmp_path, settings, ["both"], 3)
     assert len(hunt.kills) == 2

@@ -63,7 +63,7 @@ class Finder(Follower):
 
 @pytest.fixture
 def sites(sites: list[MockSite]) -> list[MockSite]:
-    """Sites on each of which scripts of four pages show two links each."""
+    """Sites with four pages each, whose scripts show two links each."""
     for site in sites:
         site.answers["/show.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, SCRIPT)
         for i in range(4):
@@ -72,7 +72,7 @@ def sites(sites: list[MockSite]) -> list[MockSite]:
 
 
 def test_workers_render(sites: list[MockSite], tmp_path: Path) -> None:
-    """Each page is looked at twice, and what its scripts show is fetched once."""
+    """Each page is fetched twice, and the links that its scripts show once."""
     seeds = [site.url(f"/page{i}") for site in sites for i in range(4)]
     result = share(Follower, tmp_path, {"FOCUS_POLICY": RenderAll}, addon=True, seeds=seeds)
     for site in sites:
@@ -110,7 +110,7 @@ def shown_on(site: MockSite) -> list[str]:
 
 
 def test_all_pages_are_rendered(sites: list[MockSite], tmp_path: Path) -> None:
-    """With FOCUS_RENDER = "always" each at once, by whichever worker has it; all that was sent is counted."""
+    """With FOCUS_RENDER = "always" each is rendered at once, by any worker; all requests are counted."""
     result = share(Follower, tmp_path, {"FOCUS_RENDER": "always"}, addon=True, seeds=seeds_of(sites))
     pages, shown = plain_and_shown(sites)
     assert pages == seeds_of(sites)
@@ -126,7 +126,7 @@ def test_all_pages_are_rendered(sites: list[MockSite], tmp_path: Path) -> None:
 def test_a_worker_without_a_browser_takes_part(
     sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    """It says so in one line, and fetches the pages of its hosts as they are; none is lost, and none comes twice."""
+    """It logs that in one line, and fetches the pages of its hosts unrendered; none is lost or fetched twice."""
 
     def find(settings: Any, really: Any = found.find_browser) -> found.Found:
         return found.Found(reason="this is a test") if settings.getbool("WITHOUT") else really(settings)
@@ -151,7 +151,7 @@ def test_a_worker_without_a_browser_takes_part(
 
 
 def test_no_worker_has_one(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that were to be rendered are fetched as they are."""
+    """Pages that were to be rendered are fetched unrendered."""
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
     result = share(Follower, tmp_path, {"FOCUS_POLICY": RenderAtOnce}, addon=True, seeds=seeds_of(sites))
     assert plain_and_shown(sites) == (seeds_of(sites), [])
@@ -176,7 +176,7 @@ def kill_browsers() -> None:
 
 
 def test_a_browser_of_a_worker_that_is_killed_is_started_again(sites: list[MockSite], tmp_path: Path) -> None:
-    """Its page waits again, and nothing is lost. What was about to leave counts as sent."""
+    """Its page is queued again, and nothing is lost. Requests about to be sent count as sent."""
     asked = []
 
     def kill_once(_: int) -> Any:

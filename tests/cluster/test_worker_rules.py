@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def trees(sites: list[MockSite], n: int = 400) -> list[str]:
-    """Return where trees begin, one on each site, with what makes further requests."""
+    """Return the roots of trees, one on each site, with settings that cause further requests."""
     return [
         site.url(path)
         for site in sites
@@ -50,7 +50,7 @@ def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Pat
 
 
 def test_no_page_goes_out_before_its_robots_txt(site: MockSite, tmp_path: Path) -> None:
-    """A request that is reserved for a page goes out for its robots.txt where no other is left."""
+    """Without further requests, the one reserved for a page is used for its robots.txt."""
     settings = {"FOCUS_BUDGET_REQUESTS": 1, "FOCUS_POLICY": BREADTH_FIRST, "ROBOTSTXT_OBEY": True}
     share(Follower, tmp_path, settings, seeds=[site.url("/ok")])
     assert site.asked == [("GET", "/robots.txt")]
@@ -86,7 +86,7 @@ def test_other_budgets_end_all_workers(
 
 
 def test_a_rate_is_that_of_all_workers(sites: list[MockSite], tmp_path: Path) -> None:
-    """Links of all workers take turns; redirects and retries, which do not wait for theirs, are left out here."""
+    """Links of all workers take turns; redirects and retries, which do not wait for a turn, are not counted here."""
     settings = {"FOCUS_BUDGET_RATE": "72000/hour", "FOCUS_BUDGET_REQUESTS": 24, "ROBOTSTXT_OBEY": False}
     seeds = [site.url(path) for site in sites for path in ("/page/0/400", "/status?code=404", "/ok?x")]
     before = time.monotonic()
@@ -171,7 +171,7 @@ class OneAfterTheOther(Follower):
         for seed in self.seeds[:half]:
             yield Request(seed)
         while not NearEngine.made or len(NearEngine.made[-1].crawl.policy.offered) < 3 * half:
-            await asyncio.sleep(0.02)  # who told of them hears at once that they were left
+            await asyncio.sleep(0.02)  # its sender receives at once that they were left
         for seed in self.seeds[half:]:
             yield Request(seed)
 
@@ -187,7 +187,7 @@ def test_links_are_told_again_that_the_policy_left(sites: list[MockSite], tmp_pa
 
 
 def test_pages_come_back(sites: list[MockSite], tmp_path: Path) -> None:
-    """Each page is fetched at its times, by whoever has its host, and asked whether it has changed."""
+    """Each page is fetched at its times, by the owner of its host, and with conditions."""
     for site in sites:
         page = (200, {"Content-Type": "text/html", "ETag": '"1"'}, b"<html><a href='/child'>")
         site.answers["/"] = lambda n, page=page: page if n == 1 else (304, {"ETag": '"1"'}, b"")
@@ -237,7 +237,7 @@ class Rules(CrawlSpider):
 
 
 def test_rules_of_a_crawl_spider(sites: list[MockSite], tmp_path: Path) -> None:
-    """Each page is read by the callback of its rule, whoever found its link."""
+    """Each page is read by the callback of its rule, whichever worker found its link."""
     result = share(Rules, tmp_path, seeds=[site.url("/page/0/15") for site in sites])
     expected = Counter(
         ("odd" if k % 2 else "even", site.url(path)) for site in sites for k, path in enumerate(tree_paths(15))
@@ -258,7 +258,7 @@ class Slow(Follower):
 
 
 def test_a_start_that_goes_on(sites: list[MockSite], tmp_path: Path) -> None:
-    """Workers that have nothing to do wait for what others may still find; what both begin with is fetched once."""
+    """Idle workers wait for what others may still find; what both start with is fetched once."""
     result = share(Slow, tmp_path, seeds=[site.url("/page/0/5") for site in sites])
     assert sorted(fetched(sites)) == sorted(site.url(path) for site in sites for path in tree_paths(5))
     assert result.reasons == {"finished"}
@@ -286,7 +286,7 @@ def test_a_page_may_be_asked_for_again_and_again(sites: list[MockSite], tmp_path
 
 
 def test_a_page_with_very_many_links(sites: list[MockSite], tmp_path: Path) -> None:
-    """They are told in one message, and fetched by all."""
+    """They are sent in one message, and fetched by all."""
     links = [sites[k % 3].url(f"/ok?{k}") for k in range(1200)]
     sites[0].pages["/"] = "".join(f'<a href="{url}">{k}</a>' for k, url in enumerate(links))
     settings = {"FOCUS_BUDGET_REQUESTS": 30, "FOCUS_POLICY": BREADTH_FIRST}

@@ -1,4 +1,4 @@
-"""Whole crawls of several workers in one event loop, with their leader beside them."""
+"""Whole crawls of several workers in one event loop, including their leader."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Shared:
     """What a crawl of several workers left."""
 
     workers: list[Crawled]
-    leaders: list[Leader]  # in the order in which they were made
+    leaders: list[Leader]  # in the order of their creation
 
     @property
     def leader(self) -> Leader:
@@ -64,16 +64,16 @@ class Shared:
         return sum(worker.stats.get(name, 0) for worker in self.workers)
 
     def logged(self, text: str) -> list[str]:
-        """Messages of the log in which a text stands."""
+        """Return the messages of the log that contain a text."""
         return self.workers[0].logged(text)
 
     def check(self) -> None:
-        """Fail unless nothing is out, and leader and workers counted the same."""
+        """Fail unless nothing is in flight, and leader and workers have equal counts."""
         assert self.leader.is_closed
         assert not self.crawl.picks
         assert not self.crawl.leases.owners
         assert not self.crawl.state.in_flight.unsent
-        assert not self.logged("no answer of the leader")
+        assert not self.logged("no answer from the leader")
 
 
 def settings_of(folder: Path, **more: Any) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_users_name_types_as_they_like(words: list[str], has: str) -> None:
 @pytest.mark.parametrize("word", ["", "no-such-type", "text/", "/x/"])
 def test_an_unknown_type_is_a_mistake(word: str) -> None:
     """The message quotes the word and says what can be named."""
-    with pytest.raises(ConfigError, match="name an extension") as caught:
+    with pytest.raises(ConfigError, match="use an extension") as caught:
         parse_types(["csv", word])
     assert repr(word) in str(caught.value)
 

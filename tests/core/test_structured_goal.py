@@ -95,13 +95,13 @@ def test_a_page_without_markup_is_not_parsed(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"types": ["JobPostng"]}, "'JobPostng' is no type of schema.org; did you mean JobPosting?"),
+        ({"types": ["JobPostng"]}, "'JobPostng' is not a type of schema.org; did you mean JobPosting?"),
         ({"types": ["recipe"]}, "did you mean Recipe?"),
         ({"types": ["schema:Recipes"]}, "did you mean Recipe?"),
-        ({"types": ["gr:Offering"]}, "whole address"),
-        ({"types": ["Recipe", ""]}, "one of the types is '', which names none; leave it out"),
-        ({"types": ["schema:"]}, "one of the types is 'schema:', which names none"),
-        ({"types": ["Xyzzy"]}, "'Xyzzy' is no type of schema.org; newer types, and those of other vocabularies"),
+        ({"types": ["gr:Offering"]}, "full address"),
+        ({"types": ["Recipe", ""]}, "one of the types is '', which is not a name; remove it"),
+        ({"types": ["schema:"]}, "one of the types is 'schema:', which is not a name"),
+        ({"types": ["Xyzzy"]}, "'Xyzzy' is not a type of schema.org; newer types, and those of other vocabularies"),
         ({"types": "Recipe"}, r"types is 'Recipe'; it takes a list"),
         ({"types": [1]}, "it takes a list of types"),
         ({"syntaxes": ["jsonld"]}, "there is no syntax 'jsonld'; did you mean json-ld?"),

@@ -1,7 +1,7 @@
-"""What the reference says of each feature.
+"""The names of each feature in the reference.
 
-Each folder here has ``documented.py``, with the names of its feature's settings and stats. They are given twice, so that
-other tests know them where a feature was deleted; with this folder, what the reference says of it must go as well.
+Each folder here has ``documented.py``, with the names of its feature's settings and stats. They are listed again here
+so that other tests know them after a feature was deleted; with this folder, its part of the reference must go as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Documented(NamedTuple):
-    """What the reference says of a feature."""
+    """The names of a feature in the reference."""
 
     name: str
     settings: tuple[str, ...]
@@ -20,7 +20,7 @@ class Documented(NamedTuple):
 
 
 def documented_features() -> list[Documented]:
-    """Return what the reference says of the features that have tests here."""
+    """Return the names in the reference of the features that have tests here."""
     names = sorted(path.parent.name for path in Path(__file__).parent.glob("*/documented.py"))
     modules = [(name, import_module(f"tests.features.{name}.documented")) for name in names]
     return [Documented(name, module.SETTINGS, frozenset(module.STATS)) for name, module in modules]

@@ -1,4 +1,4 @@
-"""The reference says of each feature what the feature does."""
+"""The reference describes each feature."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A web server that does what no server should: each host name that it is asked for is a site of its own.
+"""A web server that does what no server should: each requested host name is a separate site.
 
-It is a proxy, so that one port serves any number of hosts, and no crawl needs a name server or reaches a network. A site
-answers with *steps*: bytes to send as they are, seconds to wait, or :data:`RESET`, which ends the connection without a
-farewell. So every fault of a server, of a network and of a page is a generator of a few lines.
+It is a proxy, so that one port serves any number of hosts, and no crawl needs a name server or reaches a network. A
+site answers with *steps*: bytes to send unchanged, seconds to wait, or :data:`RESET`, which resets the connection. So
+every fault of a server, of a network and of a page is a generator of a few lines.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def response(
 
 @dataclass
 class FaultServer:
-    """Serves ``sites``, by host name, in a thread of its own while it is entered; ``log`` has all that was asked for.
+    """Serves ``sites``, by host name, in a thread while it is entered; ``log`` has all requests.
 
-    A site is a function from :class:`Asked` to its answer, and serves the hosts below its name too. Other hosts answer
+    A site is a function from :class:`Asked` to its answer, and serves sub-domains, too. Other hosts answer
     404, and are in the log as well.
     """
 
@@ -85,7 +85,7 @@ class FaultServer:
         self._loop.close()
 
     def forget(self) -> None:
-        """Begin anew: nothing was asked for."""
+        """Clear the log."""
         self.log, self._counts = [], Counter()
 
     async def _serve(self) -> None:

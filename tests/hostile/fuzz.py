@@ -42,14 +42,14 @@ _LONGEST = 1 << 16  # bytes of an input: what is linear in it takes far less
 _SEED = 4096  # bytes of an input to begin with
 _TEXT = 200  # characters of anchors and contexts
 _PATH = 5_000  # characters that no tag path is longer than
-_ANEW = 500  # pages after which a crawl begins anew
+_ANEW = 500  # pages after which a new crawl starts
 _URL = "http://host.test/folder/page.html"
 _ARCHIVE = b"PK\x03\x04" + bytes(22) + b"\x05\0\0\0word/"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22)
 
 
 def message(data: bytes) -> tuple[dict[str, str], bytes]:
-    """Return headers and body of what is read as a response."""
+    """Return headers and body of the response to read."""
     head, _, body = data.partition(b"\r\n\r\n")
     lines = [line.partition(":") for line in head.decode("latin-1").split("\r\n")]
     return {name.strip().title(): value.strip() for name, colon, value in lines if colon and name.strip()}, body
@@ -78,7 +78,7 @@ def _passes(data: bytes) -> bool:
 
 
 def links_of(root: Any) -> list[Link]:
-    """Return the links of a parsed page, where they stand on it."""
+    """Return the links of a parsed page, with their places."""
     from scrapy_focus import Link
     from scrapy_focus.web.html import locate, page_links
 
@@ -111,7 +111,7 @@ def _has_fingerprint(url: str) -> bool:
 
 
 def html(data: bytes) -> None:
-    """What is read of a page: links, where they stand, text, wishes."""
+    """What is read of a page: links, their places, text, robots rules."""
     from parsel import Selector
 
     from scrapy_focus.web.digest import text_digest
@@ -132,7 +132,7 @@ def html(data: bytes) -> None:
 
 
 def entities(data: bytes) -> None:
-    """What a page says to machines: as it is, as a script, and as what is within an item."""
+    """Structured data of a page: as it is, in a script, and in an item."""
     from scrapy_focus.web.entities import read_entities
     from scrapy_focus.web.html import parsed
 
@@ -167,7 +167,7 @@ def recorded(data: bytes) -> None:
 
 @cache
 def _scratch() -> Path:
-    """A folder for what is read from files; in memory, where there is one."""
+    """A folder for files to read; in memory, if possible."""
     shared = Path("/dev/shm")
     return Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
 
@@ -438,7 +438,7 @@ def header(data: bytes) -> None:
 
 
 def robots(data: bytes) -> None:
-    """A robots.txt, for URLs that stand in it too."""
+    """A robots.txt, also for URLs that it contains."""
     from protego import Protego
 
     from scrapy_focus.web.encodings import is_text
@@ -453,7 +453,7 @@ def robots(data: bytes) -> None:
 
 
 def shown(data: bytes) -> None:
-    """What is shown of what a site sent."""
+    """Whatever is displayed of a site's data."""
     from hostilecrawls import unprintable
 
     from scrapy_focus.core.printable import brief, printable, printable_json, reason_of
@@ -477,7 +477,7 @@ def shown(data: bytes) -> None:
 
 
 class _Crawls:
-    """A crawl by each policy that learns, to which pages are told as outcomes."""
+    """A crawl by each policy that learns; pages are reported to them as outcomes."""
 
     def __init__(self) -> None:
         self.crawls: list[Crawl] = []
@@ -522,7 +522,7 @@ class _Crawls:
 
 
 def listing(data: bytes) -> None:
-    """Sitemaps, feeds and catalogues of data sets, and the requests that are made for what they list."""
+    """Sitemaps, feeds and catalogues of data sets, and the requests made for their entries."""
     from scrapy import Request
     from scrapy.http import Response
 
@@ -539,7 +539,7 @@ def listing(data: bytes) -> None:
 
 
 def told(data: bytes) -> None:
-    """What sitemaps and feeds say of pages, the feeds that a page names, dates, and what a page says of its own."""
+    """What sitemaps and feeds say about pages, the feeds of a page, dates, and a page's own metadata."""
     from scrapy_focus.web.changed import believed, read_moment
     from scrapy_focus.web.documents import document_of
     from scrapy_focus.web.entries import Reading, feeds_of_page
@@ -755,7 +755,7 @@ class Fuzzer:
             self._keep("".join(c if c.isalnum() or c in "-_." else "_" for c in where), data)
 
     def warm(self) -> None:
-        """Let everything be imported and made that is so once."""
+        """Import and create everything that is needed once."""
         from scrapy_focus.lab.recordings import html as recording
 
         recording.LARGEST = 1 << 20  # it reads 64 MiB; here that would count as slow
@@ -771,7 +771,7 @@ class Fuzzer:
             print(f"finding: {where} ({len(data)} bytes)", flush=True)
 
     def report(self) -> str:
-        """Say what was called, and what came of it."""
+        """Print which functions were called, and the results."""
         lines = [
             f"{name:10} {calls:12,} calls, {self.longest[name]:.3f} s at most"
             for name, calls in sorted(self.calls.items())

@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parents[1] / "example_project"
 MEMORY = 300_000_000  # bytes that are resident at most
 CPU = 0.5  # seconds a page
-HELD = 0.1  # seconds of CPU in which our own code holds the event loop, at most
+HELD = 0.1  # seconds of CPU for which our own code blocks the event loop, at most
 SEED = 1
 SETTINGS = {
     "TELNETCONSOLE_ENABLED": 0, "REMOTE_CONTROL_ENABLED": 0, "DOWNLOAD_DELAY": 0, "LOGSTATS_INTERVAL": 1,
@@ -167,7 +167,7 @@ class Crawled:
         yield from self._failed()
 
     def _failed(self) -> Iterator[str]:
-        """Yield what the log says of failures of ours; that a download failed, Scrapy says with a traceback through us."""
+        """Yield the log lines about failures of ours; Scrapy's tracebacks of failed downloads contain our code, too."""
         for record in _RECORD.split((self.folder / "stderr").read_text(errors="replace")):
             if _ERROR.match(record) or (_FRAME.search(record) and "ERROR: Error downloading" not in record[:100]):
                 lines = record.strip().splitlines()

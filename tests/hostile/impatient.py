@@ -1,4 +1,4 @@
-"""A crawl's patience with what is hostile: short, where the fault of a scenario is that nothing ends."""
+"""A crawl with little patience: for scenarios whose fault is that nothing ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = 2
 
 
 class Impatient:
-    """Waits for paths such as ``/x/1.html`` and for robots.txt no longer than this; for others as long as ever."""
+    """Waits no longer than this for paths such as ``/x/1.html`` and for robots.txt; as usual for others."""
 
     def process_request(self, request: Request) -> None:
         if re.match(r"http://[^/]+/(x/|robots.txt$)", request.url):

@@ -1,9 +1,9 @@
 """Runs commands of Scrapy in forks of a process that has imported everything, and measures them.
 
-What is measured: the status; the highest resident memory; CPU seconds from the start of the crawl on; and for how long at
-most our own code held the event loop in one turn. The last is CPU time of the thread in turns of the loop, so that it
-says the same on a machine that does other things too. Our own code is everything below the methods of our components and
-of the example project's. What Scrapy and lxml take to inflate, decode and parse a page for any spider is left out.
+Measured are: the status; the highest resident memory; CPU seconds since the start of the crawl; and the longest time
+for which our own code blocks the event loop in one turn. The last is CPU time of the thread in turns of the loop, so
+that it is the same on a busy machine. Our own code is everything below the methods of our components and of the example
+project's. The time of Scrapy and lxml to inflate, decode and parse a page for any spider is not included.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ENDS = (
     "close_spider",
     "spider_opened",
     "spider_closed",
-)  # before a crawl and behind it
+)  # before and after a crawl
 _LOOPS = 400_000
 _NOMINAL = 0.02  # CPU seconds that they take on a machine of 2024
 
@@ -141,7 +141,7 @@ class Turns:
 
 
 def _like(call: Callable[..., Any], timed: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``timed`` with the parameters of ``call``, from which signals see what a receiver takes."""
+    """Return ``timed`` with the parameters of ``call``, from which signals derive the arguments of a receiver."""
     parameters = inspect.signature(call).parameters.values()
     if not all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters):
         return functools.wraps(call)(timed)
@@ -236,7 +236,7 @@ def _run(command: list[str], folder: str, environment: dict[str, str], report: P
 
 
 def _stay(event: str, args: tuple[Any, ...]) -> None:
-    """Let nothing out of this machine: an audit hook."""
+    """Block all network access to other machines: an audit hook."""
     if event == "socket.connect" and isinstance(args[1], tuple) and args[1][0] != "127.0.0.1":
         raise OSError(f"a connection to {args[1]!r}, which no test is to make")
     if event == "socket.getaddrinfo" and args[0] not in ("127.0.0.1", "localhost", None):

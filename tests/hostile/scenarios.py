@@ -1,8 +1,7 @@
-"""What a site can do to a crawl: each scenario is a host that serves something good beside something hostile.
+"""Attacks of a site on a crawl: each scenario is a host with something good and something hostile.
 
-The good part is the same everywhere: five pages on bees, each with a data file, one click from the root, whose links to
-the hostile part come first. A scenario is a function that answers for all other paths, with what is said of it in the
-table ``SCENARIOS``.
+The good part is the same everywhere: five pages on bees, each with a data file, one click from the root, after links to
+the hostile part. A scenario is a function that answers all other paths; its description is in the table ``SCENARIOS``.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _GIB = 1 << 30
 class Scenario:
     """One host, and how to crawl it.
 
-    ``links`` is HTML that stands on the root before the good part, ``head`` in its head. ``settings`` are those of Scrapy
-    that bring the fault into the test's time, ``limits`` those that a stock project needs so that the bounds hold.
+    ``links`` is HTML that comes on the root before the good part, ``head`` in its head. ``settings`` of Scrapy make the
+    fault fit into the time of the test; ``limits`` are those that a stock project needs so that the bounds hold.
     """
 
     name: str
@@ -226,7 +225,7 @@ def statuses(asked: Asked) -> Answer:
 
 
 def two_answers(asked: Asked) -> Answer:
-    """Send a second response behind the first."""
+    """Send a second response after the first."""
     return [page("one") + page("two <a href=/x/smuggled.html>smuggled</a>") + b"\0" * 1000]
 
 
@@ -320,7 +319,7 @@ def types(asked: Asked) -> Answer:
 
 
 def entities(asked: Asked) -> Answer:
-    """Define entities that grow, and that stand for files of the machine."""
+    """Define entities that grow, and that refer to files of the machine."""
     lines = ["<!DOCTYPE html [<!ENTITY a0 'bees'><!ENTITY f SYSTEM 'file:///etc/hostname'>"]
     lines += [f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 12)]
     body = "\n".join([*lines, "]><html><body>&a11; &f; <a href='/x/&f;.html'>&a11;</a></body></html>"])
@@ -380,7 +379,7 @@ _AWAY = (
 
 
 def redirects(asked: Asked) -> Answer:
-    """Redirect to what should not be fetched, or is no URL."""
+    """Redirect to forbidden targets, or to invalid URLs."""
     if not re.match(r"/x/\d+\.html$", asked.path):
         return [page("moved here")]
     location = _AWAY[number_of(asked) % len(_AWAY)]
@@ -426,7 +425,7 @@ def sessions(asked: Asked) -> Answer:
 
 
 def splash(asked: Asked) -> Answer:
-    """Answer every URL with the same page, with links that nobody had before."""
+    """Answer every URL with the same page, with new links each time."""
     base = asked.path.partition("?")[0].rstrip("/")
     return [page("<div class=splash>Welcome" + links_to([f"{base[-60:]}/welcome/{n}" for n in range(10)]) + "</div>")]
 
@@ -456,7 +455,7 @@ def segments(asked: Asked) -> Answer:
 
 
 def deeper(asked: Asked) -> Answer:
-    """Link each page to one that is a step deeper, with words of its own."""
+    """Link each page to a deeper one, with different words."""
     return [page(links_to([f"{asked.path[-500:]}/{n}{number_from(asked.path) % 9973}" for n in range(5)]))]
 
 
@@ -520,7 +519,7 @@ def comments_in_nests(number: int) -> str:
 
 
 def long_text(number: int) -> str:
-    """Words that stand nowhere else, in one line of 3 MB, and a link with an anchor of as much."""
+    """Unique words in one line of 3 MB, and a link with an anchor of the same size."""
     words = " ".join(f"w{n:x}" for n in range(200_000))
     return f"<p>{words}</p><p>{'z' * 1_000_000}</p><a href='/x/{number + 1}.html'>{words}</a>"
 
@@ -711,7 +710,7 @@ _SITEMAPS = (
     "good.xml",
 )
 
-# Come back later
+# Requests to return later
 
 _LATER = (
     "1",

@@ -1,4 +1,4 @@
-"""What a hostile site says, told to every function that reads it: the seeds of ``fuzz.py``, which goes on from there."""
+"""Hostile data for every function that reads a site's data: the seeds of ``fuzz.py``, which continues from there."""
 
 from __future__ import annotations
 

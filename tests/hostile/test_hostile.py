@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from faultserver import FaultServer
 
-#: The scenarios that are crawled by default: of each kind of fault those that take little time.
+#: The scenarios of the default run: the fast ones of each kind of fault.
 DEFAULT = {
     "resets", "endless_body", "zstd_bombs", "codings", "charsets", "cookies", "redirects", "refreshes", "calendar", "comments",
     "long_text", "huge_hrefs", "dispositions", "robots_html", "sitemaps", "come_back",
@@ -38,9 +38,7 @@ def server() -> Iterator[FaultServer]:
 
 
 def each() -> Iterator[object]:
-    """Yield every scenario with each of its spiders; in those that are crawled by default it is the first, or each in
-    its turn.
-    """
+    """Yield every scenario with each of its spiders; in the default run with the first, or each in turn."""
     assert {scenario.name for scenario in SCENARIOS} >= DEFAULT
     for n, scenario in enumerate(SCENARIOS):
         for spider in scenario.spiders:

@@ -29,7 +29,7 @@ N = 25
 
 
 class HeadsFirst(Ordering):
-    """Sends a HEAD to each link, and then places it before all that were not looked at yet."""
+    """Sends a HEAD to each link, and then places it before all links that were not probed yet."""
 
     def rank(self, link: Link, source: Outcome | None) -> float:
         return float(link.state == State.PROBED)
@@ -94,7 +94,7 @@ def open_crawl(jobdir: Path, policy: Policy) -> Crawl:
 
 
 def answer(crawl: Crawl) -> Pick | None:
-    """Let one link be fetched."""
+    """Fetch one link."""
     pick = crawl.next()
     if pick is not None:
         crawl.sent(pick.id)
@@ -129,7 +129,7 @@ def killed(jobdir: Path, policy: Policy, *, fetched: int, again: int = 0, later:
 
 
 def kill_while_placing(jobdir: Path, policy: Policy, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resume a crawl, and kill that when so many parts are placed anew; -1: all, before that is written down."""
+    """Resume a crawl, and kill it when so many parts are placed again; -1: all, before they are stored."""
     parts, checkpoint = [], Stored.checkpoint
 
     def counted(self: Stored, notes: Mapping[str, bytes], then: Callable[[], None] | None = None) -> None:
@@ -148,7 +148,7 @@ def kill_while_placing(jobdir: Path, policy: Policy, part: int, monkeypatch: pyt
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few links be placed anew together."""
+    """Place only a few links at once."""
     monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 7)
 
 
@@ -168,7 +168,7 @@ def test_all_that_waited_waits_again(
     policy: type[Policy], before: dict[str, int], kills: tuple[int, ...], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Links that were probed or fetched before they waited, and what was in flight, wait as they were, and are fetched."""
+    """Links that were probed or fetched before, and those in flight, are queued as before, and are fetched."""
     was = killed(tmp_path, policy(), **before)
     known = {State.PROBED, State.FETCHED}
     for part in kills:
@@ -197,7 +197,7 @@ def test_all_that_waited_waits_again(
 
 @pytest.mark.parametrize("part", [0, 1, -1])
 def test_a_second_attempt_gives_up_the_same_links(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill while links are placed anew does not let a policy that is random decide about them twice."""
+    """After a kill while links are placed again, a random policy does not decide about them twice."""
     killed(tmp_path / "one", Choosy(), fetched=3)
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     monkeypatch.setattr(Choosy, "is_choosy", True)

@@ -72,7 +72,7 @@ def test_a_choice_with_a_detour_is_made_again(tmp_path: Path) -> None:
 
 
 def test_what_a_full_domain_gave_up_stays_given_up(tmp_path: Path) -> None:
-    """With a cap for each domain, the same links wait after a kill, and the same are given up."""
+    """With a limit for each domain, the same links are queued after a kill, and the same are given up."""
 
     def made() -> BestFirst:
         return BestFirst(per_domain=2, keywords=("word",))
@@ -88,7 +88,7 @@ def test_what_a_full_domain_gave_up_stays_given_up(tmp_path: Path) -> None:
 
 
 class Weighing(Ordering):
-    """Notes with which chance the pages came that it learned from."""
+    """Notes the probability with which the pages it learned from were chosen."""
 
     def __init__(self) -> None:
         self.seen: list[float | None] = []
@@ -139,7 +139,7 @@ class Fickle(Ordering):
 
 
 def test_a_link_in_flight_has_its_url_again_whatever_the_policy_does(tmp_path: Path) -> None:
-    """Where a policy does not place a link the second time that it chose the first time, it waits with all that it had."""
+    """A link that the policy placed the first time, but not the second time, is queued with all its data."""
     crawl = begun(tmp_path / "a", Fickle(keeps=lambda key: key % 2 == 0))
     crawl.add([link(i, payload=b"callback") for i in range(20)])
     flying = {pick.key for pick in (crawl.next(), crawl.next(), crawl.next()) if pick is not None}
@@ -169,7 +169,7 @@ class Failing(Bandit):
 
 
 def test_what_the_crawl_chose_is_not_taken_back_from_the_policy() -> None:
-    """Picks that the crawl took for a policy that failed are released without a word to it."""
+    """Picks that the crawl chose for a failing policy are released without calling it."""
     crawl = Crawl(Failing(), frontier=memory_frontier, seed=1)
     crawl.add(links(*range(20)))
     for i in range(10):
@@ -239,7 +239,7 @@ def test_links_that_nobody_placed_are_forgotten_when_they_are_fetched(tmp_path: 
 
 
 class Listening(EachAgain):
-    """Wakes the pages of which somebody says that they changed."""
+    """Wakes the pages that a signal reports as changed."""
 
     def hear(self, signals: Sequence[Signal]) -> None:
         self.frontier.push([Link("", signal.key) for signal in signals], [Placement(0, 0.0)] * len(signals))

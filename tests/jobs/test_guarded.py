@@ -44,7 +44,7 @@ NO_PLACES = pytest.mark.parametrize(
 
 
 class Numbers(Policy):
-    """Gives places in numbers of NumPy, and moves all that waits with every outcome."""
+    """Returns placements with numbers of NumPy, and moves all queued links with every outcome."""
 
     def __init__(self, *, arm: str = "int64", rank: str = "float32") -> None:
         self.arm = arm
@@ -128,7 +128,7 @@ def test_what_is_no_place_changes_nothing(frontier: Any, bad: Placement) -> None
 
 
 def run(folder: Path, *, pages: int = 5, log: Path | None = None, stop: bool = False, **more: Any) -> Crawl:
-    """Go on with a crawl for some pages, then let it be stopped, or leave it as a kill does: with no last checkpoint."""
+    """Continue a crawl for some pages, then stop it, or leave it like a kill: without a last checkpoint."""
     log_file = None if log is None else EventLog(log)
     crawl = Crawl(BreadthFirst(), job=Job(folder, **more), log=log_file, strict=True)
     if not crawl.counts["selected"]:
@@ -149,12 +149,12 @@ def picked(log: Path) -> list[int]:
 @pytest.mark.parametrize("stop", [False, True], ids=["killed", "stopped"])
 @pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz"])
 def test_a_log_that_begins_later(tmp_path: Path, name: str, stop: bool) -> None:
-    """With a log from the second run on, no pick stands in it twice, however often the crawl ends."""
+    """With a log from the second run on, no pick is logged twice, however often the crawl ends."""
     folder, log = tmp_path / "focus", tmp_path / name
     run(folder, stop=stop)
     for _ in range(4):
         crawl = run(folder, log=log, stop=stop)
-    ids = [id_ for id_ in picked(log) if id_ > 5]  # those of the first run may be told again
+    ids = [id_ for id_ in picked(log) if id_ > 5]  # those of the first run may be logged again
     assert ids == list(range(6, 26))
     assert len(set(picked(log))) == len(picked(log))
     assert crawl.counts["outcomes"] == 25
@@ -163,7 +163,7 @@ def test_a_log_that_begins_later(tmp_path: Path, name: str, stop: bool) -> None:
 @pytest.mark.parametrize("stop", [False, True], ids=["killed", "stopped"])
 @pytest.mark.parametrize("copied", [False, True], ids=["new", "moved"])
 def test_a_log_somewhere_else(tmp_path: Path, copied: bool, stop: bool) -> None:
-    """The same for one that was moved, or that goes on in another file, between two stops of the crawl."""
+    """The same for a log that was moved, or that continues in another file, between two stops of the crawl."""
     folder, log, other = tmp_path / "focus", tmp_path / "log", tmp_path / "other"
     run(folder, log=log, stop=True)
     if copied:
@@ -174,7 +174,7 @@ def test_a_log_somewhere_else(tmp_path: Path, copied: bool, stop: bool) -> None:
 
 
 def test_a_journal_that_is_damaged_in_the_middle(tmp_path: Path) -> None:
-    """Whole records behind the damage are not given up without a word: the crawl does not go on."""
+    """Whole records after the damage are not dropped silently: the crawl does not resume."""
     folder = tmp_path / "focus"
     run(folder)
     journal = max(folder.glob("journal.*"))
@@ -249,7 +249,7 @@ def test_large_checkpoints_are_more_rarely_due(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_checkpoint_that_fails_is_put_off(tmp_path: Path) -> None:
-    """A policy that cannot be pickled any more is asked again only after as many outcomes as lie between checkpoints."""
+    """If a policy can no longer be pickled, the next attempt comes after as many outcomes as between checkpoints."""
     crawl = Crawl(BreadthFirst(), job=Job(tmp_path, every=5))
     crawl.add(links(*range(1, 31)))
     crawl.policy.spoiled = lambda: 0  # type: ignore[attr-defined]
@@ -265,7 +265,7 @@ def test_a_checkpoint_that_fails_is_put_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["journal.bak.7", "journal.x", "journal.7.bak", "journal.\u0667"])
 def test_files_that_are_none_of_ours(tmp_path: Path, name: str) -> None:
-    """What somebody left beside the journals is not read, and stays."""
+    """Other files next to the journals are not read, and stay."""
     folder = tmp_path / "focus"
     run(folder, stop=True)
     (folder / name).write_bytes(b"mine")
@@ -284,7 +284,7 @@ def test_a_journal_that_has_no_number(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="focus-check") as raised:
         Job(folder)
     lock(folder).release()
-    assert raised.value  # and with it all that it refers to, the job too
+    assert raised.value  # and with it all that it refers to, including the job
     assert not check_job(tmp_path, say=lambda _: None).is_well
 
 

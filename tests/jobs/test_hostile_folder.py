@@ -118,13 +118,16 @@ def test_nothing_is_run_by_looking(place: str, made: Path, tmp_path: Path) -> No
     [
         (
             "policy",
-            r"the policy in .* was not read: it names 'posix.system', which is not among what a JOBDIR may hold",
+            r"the policy in .* cannot be read: it names 'posix.system', which a JOBDIR may not contain",
         ),
-        ("crawl", r"says of its crawl cannot be read"),
-        ("event", r"journal\.\d cannot be read from byte [\d,]+ on: what was stored is more than plain values"),
+        ("crawl", r"the state of the crawl in .* cannot be read"),
+        (
+            "event",
+            r"journal\.\d cannot be read from byte [\d,]+ on: the stored data .* has more than plain values",
+        ),
         (
             "within an event",
-            r"journal\.\d cannot be read from byte [\d,]+ on: what was stored is more than plain values",
+            r"journal\.\d cannot be read from byte [\d,]+ on: the stored data .* has more than plain values",
         ),
     ],
 )
@@ -140,7 +143,7 @@ def test_a_crawl_does_not_resume(place: str, said: str, made: Path, tmp_path: Pa
 
 
 def test_a_policy_of_another_class_is_refused(made: Path, tmp_path: Path) -> None:
-    """Though all that it names may be named."""
+    """It is refused even though every name in it is allowed."""
     jobdir = shutil.copytree(made, tmp_path / "job")
     with closing(sqlite3.connect(made / "focus" / "frontier.sqlite")) as database:
         (data,) = database.execute("SELECT value FROM notes WHERE name = 'policy'").fetchone()
@@ -191,7 +194,7 @@ def test_notes_that_make_no_sense_are_an_error_or_a_finding(
 def test_numbers_that_make_no_sense_are_an_error_or_shown(
     field: str, value: object, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the status says of any of them can be printed."""
+    """The status can print any of them."""
     from scrapy_focus.commands.status import show
 
     jobdir = shutil.copytree(made, tmp_path / "job")
@@ -207,7 +210,7 @@ def test_numbers_that_make_no_sense_are_an_error_or_shown(
 
 @pytest.mark.parametrize("name", ["lock", "pid", "journal.2", "frontier.sqlite", "frontier.sqlite-wal", "anything"])
 def test_files_that_lead_elsewhere_are_refused(name: str, made: Path, tmp_path: Path) -> None:
-    """Else what is written to them, the number of a process, say, would go to another file of the user's."""
+    """Otherwise, what is written to them, such as a process id, would go to another file of the user."""
     jobdir = shutil.copytree(made, tmp_path / "job")
     other = tmp_path / "other"
     path = jobdir / "focus" / name
@@ -218,7 +221,7 @@ def test_files_that_lead_elsewhere_are_refused(name: str, made: Path, tmp_path: 
     before = other.read_bytes()
     path.symlink_to(other)
     for look in LOOKS:
-        with pytest.raises(ResumeError, match=rf"{name} is no file, or leads elsewhere"):
+        with pytest.raises(ResumeError, match=rf"{name} is not a regular file"):
             look(jobdir)
     assert other.read_bytes() == before
     path.unlink()
@@ -240,12 +243,12 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
     ],
 )
 def test_programs_in_the_file_are_refused(statement: str, made: Path, tmp_path: Path) -> None:
-    """A view in the place of a table could take for ever to read."""
+    """A view in place of a table could take forever to read."""
     jobdir = shutil.copytree(made, tmp_path / "job")
     with closing(sqlite3.connect(jobdir / "focus" / "frontier.sqlite", isolation_level=None)) as database:
         database.execute("ALTER TABLE notes RENAME TO saved")
         database.execute(statement)
-    with pytest.raises(StorageError, match=r"has a (view|trigger|virtual), which none has"):
+    with pytest.raises(StorageError, match=r"contains a (view|trigger|virtual)"):
         read_status(jobdir)
     for repair in (check_job, repair_job):
         with suppress(StorageError):
@@ -273,7 +276,7 @@ def test_a_journal_full_of_beginnings_is_looked_through_in_bounded_time(tmp_path
 
 
 def test_an_event_that_cannot_be_stored_is_an_error_where_it_is_told(tmp_path: Path) -> None:
-    """And not where the crawl is to resume; what was told before stays."""
+    """The error occurs when it is written, and not on resume; earlier events stay."""
     journal = Journal(tmp_path / "journal.1")
     journal.append(("sent", None, 1))
     for _ in range(2):
@@ -311,5 +314,5 @@ def test_what_another_library_makes_is_stored_where_it_is_named(tmp_path: Path) 
         crawl = Crawl(policy(), job=Job(tmp_path / name, stores=stores))
         assert crawl.policy.held.tag == "a"
         crawl.close()
-    with pytest.raises(ResumeError, match=r"was not read: it names 'xml"):
+    with pytest.raises(ResumeError, match=r"cannot be read: it names 'xml"):
         Crawl(Holder(), job=Job(tmp_path / "c"))

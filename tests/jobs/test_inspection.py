@@ -1,4 +1,4 @@
-"""Jobs that are looked at, checked and repaired: real ones, with real damage."""
+"""Jobs that are inspected, checked and repaired: real ones, with real damage."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def to_the_end(crawl: Crawl) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Jobs of crawls that were killed, and as ``logged`` one as it is when its process is gone: with SQLite's log."""
+    """Killed jobs, and as ``logged`` one in the state right after the kill: with SQLite's log."""
     folders = {}
     for name, policy in POLICIES.items():
         folders[name] = tmp_path_factory.mktemp(name) / "job"
@@ -214,11 +214,11 @@ def test_a_running_crawl_can_be_looked_at(tmp_path: Path) -> None:
     ("names", "message"),
     [
         (None, "does not exist"),
-        ([], "no JOBDIR of scrapy_focus"),
+        ([], "not a JOBDIR of scrapy_focus"),
         (["requests.seen"], "a JOBDIR of Scrapy's own scheduler"),
         (["focus/crawl.json"], "scrapy_focus 0.1.0"),
         (["focus/lock"], "nothing is stored in"),
-        (["focus/journal.3"], "frontier.sqlite is missing, and cannot be made again"),
+        (["focus/journal.3"], "frontier.sqlite is missing, and cannot be rebuilt"),
         (["focus/frontier.sqlite"], "frontier.sqlite is empty"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_running_crawl_can_be_looked_at(tmp_path: Path) -> None:
 def test_what_is_no_job_is_refused(
     command: Callable[[Path], object], names: list[str] | None, message: str, tmp_path: Path
 ) -> None:
-    """A folder without a crawl is told apart from an older format and from damage, and nothing is made in it."""
+    """A folder without a crawl is distinguished from an older format and from damage, and nothing is created in it."""
     jobdir = tmp_path / "job"
     for name in names or []:
         (jobdir / name).parent.mkdir(parents=True, exist_ok=True)
@@ -241,7 +241,7 @@ def test_what_is_no_job_is_refused(
 
 @pytest.mark.parametrize("command", [read_status, check_job, repair_job])
 def test_another_format_is_refused_in_one_line(command: Callable[[Path], object], job: Path) -> None:
-    """It is no damage: the message names both formats, and nothing is changed."""
+    """This is not damage: the message names both formats, and nothing is changed."""
     sql(job, "PRAGMA user_version = 1")
     before = contents(job)
     with pytest.raises(
@@ -262,13 +262,13 @@ def test_a_wrong_letter_in_a_url_is_found(job: Path) -> None:
     wrong = url[:-1] + chr(ord(url[-1]) ^ 1)
     sql(job, f"UPDATE links SET url = '{wrong}' WHERE row = {row}")
     (found,) = check_job(job, say=str).found
-    assert found == f"1 link (row {row}, '{wrong}'): not what was stored, by checksum"
+    assert found == f"1 link (row {row}, '{wrong}'): wrong checksum"
     crawl = Crawl(BreadthFirst(), strict=True, job=Job(job / "focus"), budget=Budget(requests=500))
     with pytest.raises(StorageError, match=rf"row {row} of its links is not what was stored.*focus-check"):
         to_the_end(crawl)
     kill(crawl)
     (done,) = [said for said in fixed(job) if "dropped" in said]
-    assert done == f"dropped 1 link that were not what was stored: '{wrong}'"
+    assert done == f"dropped 1 link with a wrong checksum: '{wrong}'"
     assert sql(job, "SELECT count(*) FROM links") == waiting - 1
     assert resumed(job, BreadthFirst())
 
@@ -288,7 +288,11 @@ def test_a_wrong_letter_in_a_url_is_found(job: Path) -> None:
             "dropped",
         ),
         ("UPDATE links SET url = x'00ff' WHERE row = (SELECT max(row) FROM links)", "1 link (row", "dropped"),
-        ("UPDATE seen SET keys = zeroblob(length(keys))", "of known keys: not what was stored", "as they are"),
+        (
+            "UPDATE seen SET keys = zeroblob(length(keys))",
+            "of known keys: wrong checksum",
+            "of known keys with wrong checksums",
+        ),
     ],
 )
 def test_other_wrong_rows_are_found(damage: str, said: str, repair: str, job: Path) -> None:
@@ -299,7 +303,7 @@ def test_other_wrong_rows_are_found(damage: str, said: str, repair: str, job: Pa
 
 
 def test_a_wrong_name_of_a_host_is_found(job: Path) -> None:
-    """Its links would be asked for at the pace of another host. Nobody can tell the right name."""
+    """Its links would be fetched at the pace of another host. The right name is unknown."""
     sql(job, "UPDATE hosts SET name = 'h9' WHERE host = 1")
     assert any("the name of host 1 is not what was stored" in each for each in check_job(job, say=str).found)
     assert not repair_job(job, say=str).is_well
@@ -331,7 +335,7 @@ def damage(path: Path, how: str, draw: random.Random) -> range:
 @pytest.mark.parametrize("how", ["cut", "flip", "zeros", "garbage"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_journal_is_cut_where_it_is_damaged(how: str, seed: int, job: Path) -> None:
-    """Wrong bytes anywhere are found; the whole events behind them are counted, and the crawl resumes without them."""
+    """Wrong bytes anywhere are found; the whole events after them are counted, and the crawl resumes without them."""
     path = journal_of(job)
     ends = [0, *(end for _, end in read_journal(path))]
     bad = damage(path, how, random.Random(seed))
@@ -349,7 +353,7 @@ def test_a_journal_is_cut_where_it_is_damaged(how: str, seed: int, job: Path) ->
 
 
 def test_zeros_behind_a_journal_do_not_stop_a_resume(job: Path) -> None:
-    """What a file system leaves after a power failure is left out, as any other end that is cut off."""
+    """The zeros that a file system leaves after a power failure are skipped, like any cut end."""
     with journal_of(job).open("ab") as file:
         file.write(bytes(4096))
     assert not check_job(job, say=str).is_well
@@ -373,7 +377,7 @@ def test_events_that_make_no_sense_are_found(event: tuple[Any, ...], job: Path) 
 
 
 def test_a_missing_journal_is_begun_anew(job: Path) -> None:
-    """What the checkpoint has stays, and what came since is said to be lost."""
+    """The content of the checkpoint stays, and later events are reported as lost."""
     path = journal_of(job)
     path.rename(path.with_suffix(".4"))
     with pytest.raises(StorageError, match=r"journal\.3 is missing"):
@@ -388,19 +392,19 @@ def test_a_missing_journal_is_begun_anew(job: Path) -> None:
 
 
 def test_journals_that_nothing_needs_do_no_harm(job: Path) -> None:
-    """They are mentioned, and removed by a repair; those behind a gap are damage."""
+    """They are mentioned, and removed by a repair; those after a gap are damage."""
     (job / "focus" / "journal.1").write_bytes(b"old")
     checkup = check_job(job, say=str)
     assert checkup.is_well
-    assert checkup.harmless == ["journal.1 is needed no more"]
-    assert fixed(job) == ["removed journal.1, needed no more"]
+    assert checkup.harmless == ["journal.1 is no longer needed"]
+    assert fixed(job) == ["removed journal.1, no longer needed"]
     (job / "focus" / "journal.9").write_bytes(journal_of(job).read_bytes())
     assert "journal.4 is missing" in check_job(job, say=str).found[0]
     fixed(job)
     assert resumed(job, BreadthFirst())["outcomes"] == 74
 
 
-# Damage to what is in the tables
+# Damage to the content of the tables
 
 
 @pytest.mark.few(4)
@@ -417,19 +421,19 @@ def test_journals_that_nothing_needs_do_no_harm(job: Path) -> None:
 def test_a_policy_that_is_lost_begins_anew(
     name: str, statement: str, made: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """All links wait still, those that were in flight too; what came since is read again; a kill later is survived."""
+    """All links are still queued, including those in flight; later events are read again; a later kill is survived."""
     jobdir = shutil.copytree(made[name], tmp_path / "job")
     reference = resumed(jobdir, POLICIES[name]())
     sql(jobdir, statement)
     with pytest.raises(StorageError, match=r"is damaged; see scrapy focus-check"):
         resumed(jobdir, POLICIES[name]())
-    assert check_job(jobdir, say=str).found[0].startswith("the policy cannot be relied on")
+    assert check_job(jobdir, say=str).found[0].startswith("the policy is unreliable")
     assert "dropped the policy" in fixed(jobdir)[0]
     assert "there is no policy: the next run places" in check_job(jobdir, say=str).harmless[0]
     assert read_status(jobdir)["outcomes"] == reference["outcomes"]
     caplog.set_level(logging.WARNING)
     crawl = Crawl(POLICIES[name](), strict=True, job=Job(jobdir / "focus"))
-    assert "begins to learn anew" in caplog.text
+    assert "starts to learn again" in caplog.text
     assert crawl.counts["outcomes"] == reference["outcomes"]
     waiting = {link.key for link, _ in all_waiting(crawl.frontier)}
     assert waiting == reference["waiting"].keys()
@@ -442,39 +446,39 @@ def test_a_policy_that_is_lost_begins_anew(
 @pytest.mark.parametrize(
     ("statement", "finding"),
     [
-        ("UPDATE links SET sum = NULL, key = (SELECT min(key) FROM links)", "links do not fit together"),
+        ("UPDATE links SET sum = NULL, key = (SELECT min(key) FROM links)", "links are inconsistent"),
         ("UPDATE links SET arm = -1 WHERE row % 2", "or no arm"),
         ("UPDATE links SET rank = 'x' WHERE row % 5 = 0", "could not convert"),
-        ("UPDATE links SET memo = x'000102'", "links do not fit together"),
+        ("UPDATE links SET memo = x'000102'", "links are inconsistent"),
         ("DELETE FROM hosts WHERE host = 0", "host 1 is not where it should be"),
         ("UPDATE links SET sum = NULL, host = 77", "a host that is not there"),
         ("DELETE FROM links WHERE row IN (SELECT row FROM flying)", "of its links is missing"),
-        ("UPDATE seen SET sum = NULL, keys = substr(keys, 1, length(keys) - 3)", "links do not fit together"),
-        ("DELETE FROM counters", "counters are behind what they count"),
-        ("UPDATE counters SET value = 1 WHERE name = 'row'", "counters are behind what they count"),
-        ("UPDATE counters SET value = 1 WHERE name = 'id'", "counters are behind what they count"),
-        ("DELETE FROM notes WHERE name = 'journal'", "the journal of the last checkpoint cannot be relied on"),
+        ("UPDATE seen SET sum = NULL, keys = substr(keys, 1, length(keys) - 3)", "links are inconsistent"),
+        ("DELETE FROM counters", "counters are too low"),
+        ("UPDATE counters SET value = 1 WHERE name = 'row'", "counters are too low"),
+        ("UPDATE counters SET value = 1 WHERE name = 'id'", "counters are too low"),
+        ("DELETE FROM notes WHERE name = 'journal'", "the journal of the last checkpoint is unreliable"),
         ("UPDATE notes SET value = CAST('2' AS BLOB) WHERE name = 'journal'", "the journal of the last checkpoint"),
         ("UPDATE notes SET value = 'text' WHERE name = 'journal'", "the journal of the last checkpoint"),
-        ("DELETE FROM notes WHERE name = 'crawl'", "the crawl of the last checkpoint cannot be relied on"),
+        ("DELETE FROM notes WHERE name = 'crawl'", "the crawl of the last checkpoint is unreliable"),
         ("UPDATE notes SET value = CAST(replace(CAST(value AS TEXT), ': 1', ': 2') AS BLOB) WHERE name = 'crawl'",
-         "the crawl of the last checkpoint cannot be relied on"),
+         "the crawl of the last checkpoint is unreliable"),
     ],
 )  # fmt: skip
 def test_values_that_nobody_wrote_are_found_and_left_alone(statement: str, finding: str, job: Path) -> None:
-    """There is no cure for them: the advice is to begin anew, and nothing is changed."""
+    """There is no cure for them: the advice is to start again, and nothing is changed."""
     sql(job, statement)
     before = contents(job)
     (what,) = check_job(job, say=str).found
     assert finding in what
-    assert "begin anew with another JOBDIR" in what
+    assert "start again with another JOBDIR" in what
     repaired = repair_job(job, say=str)
     assert (repaired.found, repaired.done, repaired.copies) == ([what], [], None)
     assert contents(job) == before
 
 
 class Homeless(Random):
-    """Cannot be imported any more when its job is looked at."""
+    """Can no longer be imported when its job is inspected."""
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         return [("the only one", self.earned, 7)]
@@ -515,7 +519,7 @@ class Confused(BreadthFirst):
 
 @pytest.mark.parametrize("answer", [None, "abc", [1], [("a", "b", "c")], [("a", float("inf"), float("nan"))]])
 def test_a_policy_that_cannot_show_itself_is_stored_all_the_same(answer: object, tmp_path: Path) -> None:
-    """Nonsense is no reason to make no checkpoint; the status says where it came from."""
+    """Invalid tables do not prevent a checkpoint; the status says where they came from."""
     policy = Confused()
     policy.answer = answer
     kill(run(tmp_path, policy, 60))
@@ -527,7 +531,7 @@ def test_a_policy_that_cannot_show_itself_is_stored_all_the_same(answer: object,
 
 
 def test_a_policy_is_dropped_where_that_is_asked_for(job: Path) -> None:
-    """One that is what was stored, and cannot be read any more where the crawl resumes, say."""
+    """Even an undamaged one is dropped, for example if it cannot be read where the crawl resumes."""
     outcomes = read_status(job)["outcomes"]
     assert not repair_job(job, say=str).done
     checkup = repair_job(job, anew=True, say=str)
@@ -551,7 +555,7 @@ def repaired_or_refused(jobdir: Path) -> bool:
         if checkup.is_well:
             return True
         said = checkup.found[0]
-    assert "begin anew with another JOBDIR" in said
+    assert "start again with another JOBDIR" in said
     assert contents(jobdir) == before
     assert not list((jobdir / "focus").glob("damaged-*"))
     return False
@@ -607,7 +611,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return jobdir
 
 
-# Pages of the file -> whether a repair keeps the links; the first ones say where the tables are, of which some have one page.
+# Pages of the file -> whether a repair keeps the links; the first ones locate the tables, some of which have one page.
 PAGES = {(1,): False, (2,): False, (3,): False, (4,): True, (5,): True, (6,): False, (7,): False, (20, 70): True}
 
 
@@ -629,7 +633,7 @@ def test_rows_around_damage_are_kept(pages: tuple[int, ...], large: Path, tmp_pa
     kept = sql(jobdir, "SELECT count(*) FROM links")
     assert kept > 4600
     assert f"{kept:,} rows of links" in done[0]
-    assert kept == 4999 or "of links, what stood in" in done[0]
+    assert kept == 4999 or "of links, rows in" in done[0]
     crawl = Crawl(BreadthFirst(), strict=True, job=Job(jobdir / "focus"))
     assert len(crawl.frontier) == kept
     fetch(crawl)
@@ -638,7 +642,7 @@ def test_rows_around_damage_are_kept(pages: tuple[int, ...], large: Path, tmp_pa
 
 
 def test_a_repair_that_cannot_be_copied_changes_nothing(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without room for copies, the files stay as they are."""
+    """If the copies cannot be written, the files are unchanged."""
     sql(job, "UPDATE notes SET value = x'80' WHERE name = 'policy'")
     before = contents(job)
 
@@ -646,17 +650,17 @@ def test_a_repair_that_cannot_be_copied_changes_nothing(job: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("scrapy_focus.jobs.doctor.cures.shutil.copy2", full)
-    with pytest.raises(StorageError, match="no room for a copy"):
+    with pytest.raises(StorageError, match="a copy of it cannot be written"):
         repair_job(job, say=str)
     assert contents(job) == before
 
 
 @pytest.mark.parametrize("name", [FILE, "journal.3", "lock", "pid"])
 def test_each_file_can_be_missing(name: str, job: Path) -> None:
-    """The frontier cannot be made again, and that is said; the others can."""
+    """The frontier cannot be rebuilt, and that is said; the others can."""
     (job / "focus" / name).unlink()
     if name == FILE:
-        with pytest.raises(StorageError, match="cannot be made again"):
+        with pytest.raises(StorageError, match="cannot be rebuilt"):
             repair_job(job, say=str)
         return
     assert repair_job(job, say=str).is_well

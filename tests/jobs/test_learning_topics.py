@@ -112,7 +112,7 @@ def test_a_killed_crawl_has_one_topic_again(tmp_path: Path, policy: Callable[[],
 
 
 def test_a_stopped_crawl_loses_nothing(tmp_path: Path) -> None:
-    """A crawl that is stopped and resumed chooses what one chooses that nobody stops."""
+    """A crawl that is stopped and resumed makes the same choices as an uninterrupted one."""
     whole = crawl_in(None, BestFirst(), Growing("word1"))
     first = crawl_in(tmp_path, BestFirst(), Growing("word1"))
     chosen = go(first, 25)
@@ -153,7 +153,7 @@ def test_it_says_once_that_it_drifts(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert status.alarm == "the topic drifts: too many words"
     [said] = status.said
     share = 100 * crawl.goal.relevance.frequency  # type: ignore[attr-defined]
-    assert said == f"about {share:.0f} % of the pages that it met are on the topic, as it estimates"
+    assert said == f"about {share:.0f} % of the pages seen are on the topic, by its estimate"
     crawl.checkpoint()
     crawl.close()
     found = read_status(tmp_path / "job")
@@ -186,7 +186,7 @@ def test_no_alarm_no_word(tmp_path: Path) -> None:
 
 
 def test_another_topic_does_not_resume(tmp_path: Path) -> None:
-    """A job resumes with a topic that was given the same, and with no other."""
+    """A job resumes only with a topic made from the same examples and keywords."""
     crawl = crawl_in(tmp_path, BestFirst(), Growing("word1"))
     go(crawl, 5)
     crawl.close()
@@ -195,7 +195,7 @@ def test_another_topic_does_not_resume(tmp_path: Path) -> None:
 
 
 def test_a_state_that_does_not_fit_is_refused_in_words(tmp_path: Path) -> None:
-    """Where a topic cannot be as it was, the error says so and what helps; focus-check then begins anew, and it works."""
+    """If a topic cannot be restored, the error says so and what helps; after focus-check it starts again, and works."""
     crawl = crawl_in(tmp_path, BestFirst(), Growing("word1"))
     go(crawl, 15)
     crawl.close()
@@ -215,7 +215,7 @@ def test_a_state_that_does_not_fit_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_is_found(tmp_path: Path) -> None:
-    """One wrong byte in what a goal learned is found by focus-check, which repairs it."""
+    """One wrong byte in the learned state of a goal is found by focus-check, which repairs it."""
     crawl = crawl_in(tmp_path, BestFirst(), Growing("word1"))
     go(crawl, 15)
     crawl.close()
@@ -225,7 +225,7 @@ def test_a_damaged_state_is_found(tmp_path: Path) -> None:
     assert not check_job(tmp_path, say=str).is_well
     said: list[str] = []
     assert repair_job(tmp_path, say=said.append).is_well
-    assert "wrong: what the goal learned cannot be relied on" in said[0]
+    assert "wrong: what the goal learned is unreliable" in said[0]
 
 
 def test_a_state_of_odd_things_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def format_in(job: Path) -> int:
 
 
 def test_the_format_before_can_be_read() -> None:
-    """Whoever raises the format keeps a job of the one before, and reads it."""
+    """A change of the format keeps a job of the previous one, and reads it."""
     assert OLDEST_FORMAT < FORMAT
     assert {path.name for path in DATA.iterdir()} == {
         f"format-{number}.tar.xz" for number in range(OLDEST_FORMAT, FORMAT)
@@ -81,7 +81,7 @@ def test_who_looks_at_it_changes_nothing(look: Any, jobs: Path) -> None:
 
 
 def test_a_malformed_one_is_made_anew(jobs: Path) -> None:
-    """Its rows have no checksums, and are taken as they are."""
+    """Its rows have no checksums, and are accepted without."""
     job = jobs / "breadth"
     path = job / "focus" / "frontier.sqlite"
     with closing(open_readonly(path)) as database:

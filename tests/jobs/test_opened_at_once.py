@@ -52,7 +52,7 @@ def resumed(jobdir: Path, policy: Policy) -> list[Any]:
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_stopped_crawl_goes_on_the_same_with_and_without_its_index(name: str, tmp_path: Path) -> None:
-    """What waits, what is chosen, what comes of it and what is random next are equal; each stop leaves an index."""
+    """Queued links, choices, outcomes and the next random numbers are equal; each stop leaves an index."""
     stopped(tmp_path / "job", POLICIES[name]())
     assert (tmp_path / "job/focus" / INDEX).exists()
     without = shutil.copytree(tmp_path / "job", tmp_path / "without")

@@ -76,7 +76,7 @@ def test_plain_values_come_back(value: Any) -> None:
 
 
 def test_what_is_nearly_plain_becomes_plain() -> None:
-    """Numbers of NumPy and other kinds of texts are stored as what they stand for."""
+    """Numbers of NumPy and subclasses of text are stored as plain numbers and texts."""
     value = (
         np.float64(0.5),
         np.int32(3),
@@ -118,7 +118,7 @@ def test_bytes_of_anybody_are_a_plain_value_or_an_error(data: bytes) -> None:
 )  # fmt: skip
 def test_more_than_plain_values_is_refused(data: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     """Before any of it is read."""
-    with pytest.raises(ValueError, match=r"more than plain values, or cut off"):
+    with pytest.raises(ValueError, match=r"cut off, or has more than plain values"):
         loads_plain(data)
     assert not capsys.readouterr().out
 
@@ -127,7 +127,7 @@ def test_more_than_plain_values_is_refused(data: bytes, capsys: pytest.CaptureFi
 
 
 def values() -> dict[str, Any]:
-    """Return what policies and requests may hold, by what it is."""
+    """Return values that policies and requests may hold, by name."""
     swapped = np.arange(4, dtype=">f4")
     return {
         "arrays": [np.arange(6.0).reshape(2, 3), np.zeros((0, 3), np.float32), np.array(5, np.int8), swapped],
@@ -163,7 +163,7 @@ def test_what_policies_hold_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("bits", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
 def test_random_numbers_continue(bits: str) -> None:
-    """Generators come back in the same state, with what spawns others; two names of one are one still."""
+    """Generators are restored in the same state, including what spawns others; two names of one stay one."""
     made = np.random.Generator(getattr(np.random, bits)(5))
     made.random(3)
     made.integers(5, dtype=np.uint8)
@@ -186,7 +186,7 @@ def test_older_random_numbers_continue() -> None:
 
 
 def test_a_classifier_comes_back() -> None:
-    """With what it learned."""
+    """Its learned state is restored."""
     model = SGDClassifier(loss="log_loss", random_state=1).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
     classes = Classes()
     back = classes.loads(classes.dumps(model))
@@ -235,7 +235,7 @@ def test_what_is_not_on_the_list_is_not_called(
     """Neither when it is read, nor when it would be written."""
     monkeypatch.chdir(tmp_path)
     data = pickle.dumps(HOSTILE[name])
-    with pytest.raises(RefusedName, match=r"it names '.*', which is not among what a JOBDIR may hold"):
+    with pytest.raises(RefusedName, match=r"it names '.*', which a JOBDIR may not contain"):
         Classes(["tests"]).loads(data)
     with pytest.raises(RefusedName):
         Classes(["tests"]).dumps(HOSTILE[name])
@@ -303,7 +303,7 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_arrays_that_nobody_wrote_are_refused(name: str) -> None:
-    """What NumPy would take for addresses in memory never reaches it."""
+    """Data that NumPy would use as memory addresses never reaches it."""
     function, args = FORGED[name]
     data = named(MADE, function)[:-1] + pickle.dumps(args, 4)[2:-1] + pickle.REDUCE + pickle.STOP
     with pytest.raises(Exception, match=r".") as raised:

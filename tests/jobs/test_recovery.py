@@ -1,4 +1,4 @@
-"""Crawls that end at any instant, without any chance to say so: whoever opens the folder has all that was told."""
+"""Crawls that end at any instant, without any warning: the folder has all events until then."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ def plain(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def remembered(crawl: Crawl) -> dict[str, Any]:
-    """Return all that a crawl is to remember if it is killed now, when what is in flight waits again."""
+    """Return all that a crawl has to remember if it is killed now; what is in flight is queued again."""
     frontier, flying = crawl.frontier, list(crawl.frontier.flying.values())
     policy = pickle.loads(pickle.dumps(crawl.policy))
-    policy.now = 0.0  # between two runs the time goes on
+    policy.now = 0.0  # the clock runs on between two runs
     for pick in flying:
         policy.release(pick)
     waiting = {
@@ -191,7 +191,7 @@ class Taped:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
-    """After any step, the files are enough to go on with the same links, counts, budget, log and learning."""
+    """After any step, the files are enough to resume with the same links, counts, budget, log and learning."""
     world = World(tmp_path / "world", ALL[name], goal=SometimesLater(), plateau={"window": 3, "patience": 10**6})
     tape = Taped(world, tmp_path / "saved", every=min(every, 3) if name == "bandit" else every)
     assert len(tape.saved) > 15
@@ -203,23 +203,23 @@ def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["bandit", "divider", "branching"])
 @pytest.mark.parametrize("every", [5, 10**6])
 def test_closed_hosts_are_closed_again(every: int, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """After any step of a crawl in which hosts close and open, the same are closed, and the same is chosen again."""
+    """After any step of a crawl whose hosts close and open, the same are closed, and the same choices follow."""
     world = World(tmp_path / "world", ALL[name], every=every)
     tape = Taped(world, tmp_path / "saved", every=6, closes=True)
     closed = [expected["closed"] for _, expected, *_ in tape.saved]
     assert len(set(closed)) > 4
     for saved in tape.saved:
         tape.check(*saved)
-    assert "chose otherwise" not in caplog.text
+    assert "choices differently" not in caplog.text
 
 
-FEW = 7  # links that may wait
+FEW = 7  # links that may be queued
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover", "divider", "branching", "depth_first"])
 def test_what_was_given_up_is_given_up_again(name: str, tmp_path: Path) -> None:
-    """After any step of a crawl in which few links may wait, the same links are left, though more may wait by then."""
+    """After any step of a crawl with few queued links, the same links are left, even if more are allowed by then."""
     world = World(tmp_path / "world", ALL[name], goal=SometimesLater(), most_waiting=FEW)
     tape = Taped(world, tmp_path / "saved", every=5)
     dropped = [expected["counts"]["link/dropped"] for _, expected, *_ in tape.saved]
@@ -294,9 +294,11 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
             content[at] ^= 1 << rng.randrange(8)
         (cut / "focus/journal.1").write_bytes(content)
         caplog.clear()
-        if len(content) > at and end != ends[-2]:  # what is whole behind the damage is not thrown away in silence
+        if len(content) > at and end != ends[-2]:  # whole events after the damage are not dropped silently
             world.restore(cut)
-            with pytest.raises(StorageError, match=rf"damaged at byte {end:,}, and \d+ events behind.*focus-check"):
+            with pytest.raises(
+                StorageError, match=rf"damaged at byte {end:,}, and \d+ later events are intact.*focus-check"
+            ):
                 world.open()
         else:
             tape.check(cut, *sizes[end])
@@ -325,7 +327,7 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
 def test_choices_are_those_of_a_crawl_that_was_not_killed(
     name: str, log: str, most_waiting: int | None, tmp_path: Path
 ) -> None:
-    """Killed where nothing is in flight, a crawl goes on to the same log, line by line, and has learned the same."""
+    """Killed while nothing is in flight, a crawl continues with the same log, line by line, and learns the same."""
     whole = World(tmp_path / "whole", ALL[name], log=log, most_waiting=most_waiting)
     crawl = whole.open()
     finish(crawl, random.Random(3), at_once=1)
@@ -344,7 +346,7 @@ def test_choices_are_those_of_a_crawl_that_was_not_killed(
         crawl.job.flush()
         copy = killed.save(tmp_path / f"copy-{kills}")
         crawl.close()
-        killed.seed = 99  # it goes on with the stream that it had
+        killed.seed = 99  # it resumes with its stored random stream
         killed.restore(copy)
         crawl = killed.open()
         walk = Walk(crawl, rng, at_once=1)
@@ -361,7 +363,7 @@ def test_choices_are_those_of_a_crawl_that_was_not_killed(
 def test_nothing_is_lost_with_a_policy_that_chooses_otherwise(
     seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What a policy with a mind of its own decides the second time changes nothing that happened; a warning says so."""
+    """A policy that decides differently the second time changes nothing that happened; a warning says so."""
     world, rng = World(tmp_path / "world", Moody, goal=SometimesLater(), every=40), random.Random(seed)
     fetched, in_flight = Counter[int](), Counter[int]()
     for kill in range(12):
@@ -376,7 +378,7 @@ def test_nothing_is_lost_with_a_policy_that_chooses_otherwise(
         fetched.update(walk.fetched)
         crawl.close()
         world.restore(copy)
-    assert "chose otherwise" in caplog.text
+    assert "choices differently" in caplog.text
     crawl = world.open()
     walk = finish(crawl, rng)
     fetched.update(walk.fetched)
@@ -481,7 +483,7 @@ def test_a_disk_that_fills_up(full_at: int, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_folder_is_for_one_process(tmp_path: Path) -> None:
-    """While a process has a crawl open, others are told which one it is; when it is gone, in whatever way, they may."""
+    """While a process has a crawl open, others see its id; when it is gone, in whatever way, they may open it."""
     world = World(tmp_path / "world", BreadthFirst)
     world.open().close()
     code = f"""
@@ -503,7 +505,7 @@ input()
 
 
 def test_a_folder_is_free_again_after_a_refusal(tmp_path: Path) -> None:
-    """Whoever was refused can try again with other settings, in the same process."""
+    """A refused process can try again with other settings."""
     world = World(tmp_path / "world", BreadthFirst)
     world.open().close()
     job = Job(world.folder / "focus")
@@ -527,7 +529,7 @@ def test_what_cannot_be_pickled_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_a_kill_before_the_first_checkpoint(tmp_path: Path) -> None:
-    """A folder in which nothing was stored yet is a new one, whatever files are there."""
+    """A folder in which nothing was stored yet counts as new, whatever files it has."""
     Job(tmp_path / "world/focus").close()
     sqlite_frontier(tmp_path / "world/focus/frontier.sqlite").close()  # made before the first journal is
     (tmp_path / "world/focus/journal.1").write_bytes(b"")
@@ -540,7 +542,7 @@ def test_a_kill_before_the_first_checkpoint(tmp_path: Path) -> None:
 
 
 def test_journals_that_are_missing_are_named(tmp_path: Path) -> None:
-    """Without what came after the last checkpoint a crawl does not go on as if nothing had happened."""
+    """Without the events after the last checkpoint, a crawl does not resume as if nothing had happened."""
     world = World(tmp_path / "world", BreadthFirst)
     crawl = world.open()
     crawl.add([link_to(0)])
@@ -551,7 +553,7 @@ def test_journals_that_are_missing_are_named(tmp_path: Path) -> None:
 
 
 def test_an_older_format_is_named(tmp_path: Path) -> None:
-    """What version 0.1.0 wrote is told from what is not there."""
+    """Files of version 0.1.0 are distinguished from missing ones."""
     (tmp_path / "focus").mkdir()
     (tmp_path / "focus/crawl.json").write_text("{}")
     with pytest.raises(ResumeError, match=r"written by scrapy_focus 0\.1\.0.*another JOBDIR"):

@@ -35,7 +35,7 @@ def change(world: World, statement: str) -> None:
 
 
 def test_a_crawl_with_vectors_resumes_without_its_policy(tmp_path: Path) -> None:
-    """All links wait without their vectors, and every page is fetched in the end."""
+    """All links are queued without their vectors, and every page is fetched in the end."""
     world, rng = World(tmp_path, Divider), random.Random(0)
     walk = begun(world, rng)
     assert check_job(world.folder, say=str).is_well
@@ -64,5 +64,5 @@ def test_vectors_of_another_width_are_found(statement: str, tmp_path: Path) -> N
     begun(world, random.Random(0))
     change(world, statement)
     checkup = repair_job(world.folder, say=str)
-    assert "the links do not fit together" in checkup.found[0]
+    assert "the links are inconsistent" in checkup.found[0]
     assert not checkup.done

@@ -1,4 +1,4 @@
-"""A crawl that stops and goes on: nothing is lost, and it refuses what would not be the same crawl."""
+"""A crawl that stops and resumes: nothing is lost, and it refuses to resume as a different crawl."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def resumed(policy: Policy, folder: Path, **options: Any) -> Crawl:
 
 @pytest.mark.parametrize("policy", [BreadthFirst, Random, lambda: TagPath(probe=False), BranchingBandit])
 def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -> None:
-    """Counts, rewards and the budget go on, what was in flight waits again, and the policy chooses as it would have."""
+    """Counts, rewards and budget continue, picks in flight are queued again, and the policy chooses as before."""
     clock = Clock()
     stopped(policy(), tmp_path / "stopped", budget=Budget(requests=100), clock=clock)
     later = resumed(policy(), tmp_path / "stopped", seed=99, budget=Budget(requests=100), clock=clock)
@@ -87,7 +87,7 @@ def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -
     ],
 )
 def test_other_settings_are_refused(other: Policy, difference: str, tmp_path: Path) -> None:
-    """A crawl does not go on under another policy or parameters; the message names what differs, and nothing else."""
+    """A crawl does not resume with another policy or parameters; the message names only the differences."""
     stopped(TagPath(alpha=2.5, blocked=("jpg", "exe")), tmp_path)
     kept = everything(tmp_path)
     with pytest.raises(ResumeError, match=difference) as caught:
@@ -122,12 +122,12 @@ def test_the_time_of_day_may_jump_between_runs(jump: float, tmp_path: Path, monk
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Return the content of the files of a crawl that nobody has open."""
+    """Return the content of the files of a closed crawl."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "pid"}
 
 
 def test_a_plateau_goes_on(tmp_path: Path) -> None:
-    """The average of the slopes, and how long it was low, go on in the next run."""
+    """The average of the slopes, and how long it was low, are kept for the next run."""
 
     def plateau() -> Plateau:
         return Plateau(window=1, slope=0.9, decay=0.5, patience=50)
@@ -140,7 +140,7 @@ def test_a_plateau_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_cost_limit_goes_on(tmp_path: Path) -> None:
-    """When something was found, or cheap, last, goes on in the next run; the stored state is well."""
+    """The time of the last find is kept for the next run; the stored state is valid."""
 
     def run(folder: Path, steps: list[int]) -> list[str]:
         reasons = []
@@ -185,7 +185,7 @@ def test_another_goal_is_refused_where_the_policy_has_a_parameter_of_that_name(t
 
 @pytest.mark.slow
 def test_the_same_settings_are_the_same_in_another_process(tmp_path: Path) -> None:
-    """Sets of words have another order in each process; that is no difference."""
+    """Sets of words have another order in each process; that is not a difference."""
     stopped(TagPath(), tmp_path)
     code = f"""
 from pathlib import Path
@@ -208,7 +208,7 @@ class Weighed(BreadthFirst):
 
 
 def test_a_parameter_without_a_repr_is_the_same_in_another_process(tmp_path: Path) -> None:
-    """The address of an object in memory is no difference."""
+    """The address of an object in memory is not a difference."""
     stopped(Weighed(weigh=object()), tmp_path)
     resumed(Weighed(weigh=object()), tmp_path).close()
 
@@ -224,7 +224,7 @@ def test_links_are_not_forgotten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"SQLite format 3\0garbage", b"\x80\x05garbage" * 2000])
 def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Path) -> None:
-    """Without its links a crawl does not go on, and the message names the file; what is there stays."""
+    """Without its links a crawl does not resume, and the message names the file; existing files stay."""
     stopped(BreadthFirst(), tmp_path)
     path = tmp_path / "frontier.sqlite"
     path.unlink()
@@ -239,14 +239,14 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("policy", b"", "what the policy in .* learned cannot be read"),
-        ("policy", b"\x80\x05garbage", "what the policy in .* learned cannot be read"),
-        ("crawl", b"garbage", "says of its crawl cannot be read"),
-        ("crawl", b"[]", "says of its crawl cannot be read"),
+        ("policy", b"", "the policy in .* cannot be restored"),
+        ("policy", b"\x80\x05garbage", "the policy in .* cannot be restored"),
+        ("crawl", b"garbage", "the state of the crawl in .* cannot be read"),
+        ("crawl", b"[]", "the state of the crawl in .* cannot be read"),
     ],
 )
 def test_notes_that_cannot_be_read_are_named(name: str, value: bytes, said: str, tmp_path: Path) -> None:
-    """What a checkpoint says besides the links is told apart, with what to do about it; so is what was changed since."""
+    """Each unreadable part of a checkpoint is named, with what to do about it, and the versions changed since."""
     stopped(BreadthFirst(), tmp_path)
     note(tmp_path, name, value, summed_anew=False)
     with pytest.raises(StorageError, match=f"the {name} in .* is damaged; see scrapy focus-check"):

@@ -45,7 +45,7 @@ HOSTS = 4
 
 @dataclass
 class Page:
-    """What came back, as long as it lasts."""
+    """A fetched page, as long as it lasts."""
 
     url: str
     status: int
@@ -135,7 +135,7 @@ class Sampler(Policy):
 
 
 class Divider(Policy):
-    """Grows a tree over vectors, draws from all of its leaves, and takes the best; what waits is placed anew when found again."""
+    """Grows a tree over vectors, draws from all its leaves, takes the best, and places queued links again."""
 
     wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
 
@@ -186,7 +186,7 @@ class Divider(Policy):
 
 
 class Rounds(Policy):
-    """Fetches pages up to three times, some at once and some seconds later, and knows how many wait when it learns."""
+    """Fetches pages up to three times, now or seconds later, and knows the number of queued links when it learns."""
 
     frontier: Ranked
 
@@ -217,7 +217,7 @@ class Rounds(Policy):
 
 
 class Circling(Divider):
-    """The same with vectors: what is found again while it sleeps may wait at once."""
+    """The same with vectors: a sleeping link that is found again may be queued at once."""
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         places = super().place(links, source)
@@ -229,7 +229,7 @@ class Circling(Divider):
 
 
 class Moody(Policy):
-    """Depends on more than its inputs: where links wait, whether a HEAD comes first, and what is chosen, if anything."""
+    """Depends on more than its inputs: arms, HEAD or GET, and which link is chosen, if any."""
 
     def __init__(self) -> None:
         self.learned = 0
@@ -279,7 +279,7 @@ def links_of(n: int) -> list[Link]:
 
 
 def answer(pick: Pick, seconds: float = 0.25) -> Outcome:
-    """Return what comes back for a pick."""
+    """Return the outcome of a pick."""
     n = pick.key - 1
     if n % 11 == 7:
         return Outcome(pick=pick, status=404, mime="text/html", size=10, seconds=seconds, error="http_error")
@@ -292,7 +292,7 @@ def answer(pick: Pick, seconds: float = 0.25) -> Outcome:
 
 
 def reachable() -> set[int]:
-    """Return the keys of all that a crawl is to fetch."""
+    """Return the keys of all pages that a crawl is to fetch."""
     found, todo = {0, 1}, [0, 1]
     while todo:
         n = todo.pop()
@@ -324,7 +324,7 @@ class World:
         folder.mkdir(parents=True, exist_ok=True)
 
     def open(self) -> Crawl:
-        """Open the crawl: make it, or go on."""
+        """Open the crawl: start or resume it."""
         return Crawl(
             self.policy(), goal=self.goal, seed=self.seed, strict=True, clock=self.clock, patience=1e9,
             budget=Budget(requests=self.budget), stop=Plateau(**self.plateau) if self.plateau else None,
@@ -432,7 +432,7 @@ class Walk:
 
 
 def all_waiting(frontier: Any) -> Iterator[tuple[Link, Placement]]:
-    """Yield every link of a frontier of either order that waits or sleeps."""
+    """Yield every queued or sleeping link of a frontier of either order."""
     for key, slot in frontier._known.items():
         if slot >= 0:
             record = frontier._records.read([frontier._order.record[slot]])[0]
@@ -451,7 +451,7 @@ def all_waiting(frontier: Any) -> Iterator[tuple[Link, Placement]]:
 
 
 def finish(crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> Walk:
-    """Let a crawl run to its end."""
+    """Run a crawl to its end."""
     walk = Walk(crawl, rng, at_once=at_once)
     for _ in walk.steps():
         pass

@@ -13,8 +13,8 @@ from mocksite import MockSite, _Handler
 if TYPE_CHECKING:
     from mocksite import Answer, Seen
 
-ANNOUNCED = 2 << 30  # bytes of what has no end
-MOST = 512 << 20  # bytes of it that are sent at most, where nobody breaks off
+ANNOUNCED = 2 << 30  # bytes of an endless body
+MOST = 512 << 20  # bytes of it that are sent at most, if nobody disconnects
 _PIECE = 256 << 10
 _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 ADD = """<script>
@@ -43,10 +43,10 @@ def is_from_browser(seen: Seen) -> bool:
 
 
 class BadSite(MockSite):
-    """Has pages of its own for browsers (``for_browsers``), bodies without end, and web sockets.
+    """Has pages for browsers (``for_browsers``), endless bodies, and web sockets.
 
     ``/endless?type=T`` announces 2 GB, and sends 512 MiB at most; with ``&name=F`` as a file. ``streamed`` has the
-    bytes that went out of each. ``/socket`` is a web socket that says something, and stays open.
+    bytes sent of each. ``/socket`` is a web socket that sends a message, and stays open.
     """
 
     def __init__(self, host: str = "127.0.0.1") -> None:

@@ -29,7 +29,7 @@ class CopySite(MockSite):
     sorts
         Whether shelves have links to themselves in other orders.
     tracking
-        Name of a parameter that says on which page a link stands.
+        Name of a parameter that names the linking page.
     filters
         Whether shelves have links to themselves that show one item in three (``show=0`` to ``show=2``).
     """
@@ -108,7 +108,7 @@ class CopySite(MockSite):
         return f"<h1>Shelf {number}</h1><p>{prose(number + 5000)}</p>{' '.join(more)}<ul>{rows}</ul>"
 
     def link(self, path: str, text: str) -> str:
-        """Return a link with all that the site puts into its links."""
+        """Return a link with all parameters of the site."""
         added = [f"{self.tracking}={self._where}"] if self.tracking else []
         if self.session.startswith(";"):
             head, _, query = path.partition("?")
@@ -121,6 +121,6 @@ class CopySite(MockSite):
 
 
 def prose(seed: int) -> str:
-    """Return some text that no other number has."""
+    """Return text that is different for each number."""
     rng = random.Random(seed)
     return " ".join(f"{rng.choice(_WORDS)}{rng.randrange(1000)}" for _ in range(40))

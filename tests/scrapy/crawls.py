@@ -78,7 +78,7 @@ class Crawled:
         return {k.rpartition("/")[2]: v for k, v in self.stats.items() if k.startswith("focus/error/")}
 
     def logged(self, text: str) -> list[str]:
-        """Messages of the log in which a text stands."""
+        """Return the messages of the log that contain a text."""
         return [message for record in self.records if text in (message := record.getMessage())]
 
     def events(self) -> list[dict[str, Any]]:
@@ -87,14 +87,14 @@ class Crawled:
         return [json.loads(line) for line in lines]
 
     def check(self) -> None:
-        """Fail unless every pick has exactly one outcome, and nothing is held that nobody has."""
+        """Fail unless every pick has exactly one outcome, and no state is left over."""
         if FocusScheduler not in type(self.scheduler).__mro__:  # isinstance() says yes to every scheduler
             return
         counts, crawl = self.scheduler.crawl.counts, self.scheduler.crawl
         if crawl.finished() == "storage":  # what was in flight is asked for by the next run
             return
         if self.crawler.settings["FOCUS_CLUSTER"]:
-            assert not crawl.status().in_flight or crawl.finished() == "refused"  # links wait at the leader
+            assert not crawl.status().in_flight or crawl.finished() == "refused"  # links are queued at the leader
         elif self.scheduler.job is None:
             crawl.frontier.check()
         else:  # it was closed
@@ -197,7 +197,7 @@ def _reactor_loop() -> asyncio.AbstractEventLoop:
 
 
 class Follower(Spider):
-    """Follows every link from where it is told to start, and gives an item for each page."""
+    """Follows every link from a given start, and yields an item for each page."""
 
     name = "follower"
 

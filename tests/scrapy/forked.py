@@ -36,10 +36,9 @@ _LARGEST = 1 << 17  # bytes of a request, which goes out at once
 
 
 class Forked:
-    """A command ``python -m module ...`` or ``python -c code ...`` that runs, with what tests need of
-    :class:`subprocess.Popen`.
+    """A running command ``python -m module ...`` or ``python -c code ...``, with a part of :class:`subprocess.Popen`.
 
-    ``file_size`` is the size in bytes above which it can let no file grow, as if the disk were full there.
+    ``file_size`` is the limit in bytes of its files, as if the disk were full then.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it ended, and return how."""
+        """Wait until it has ended, and return its status."""
         if not self._ended.wait(timeout):
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
         ended = self.poll()
@@ -288,7 +287,7 @@ def _become(standard: list[int], args: list[str], cwd: str, env: dict[str, str],
 
 
 def _end(status: int) -> None:
-    """End as Python does, but leave out to take everything apart, which takes longer than most commands."""
+    """End like Python, but skip the cleanup, which takes longer than most commands."""
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()

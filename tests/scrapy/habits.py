@@ -1,4 +1,4 @@
-"""Spiders in the ways in which people write them, for :class:`ShopSite`, and what a crawl of them gives."""
+"""Spiders as people write them, for :class:`ShopSite`, and the results of a crawl of each."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Rules(CrawlSpider):
 
 
 class LoginByForm(Shopper):
-    """Sends the form of a page, with the hidden token that stands in it."""
+    """Sends the form of a page, with its hidden token."""
 
     name = "login_by_form"
     paths = ("/quotes/login",)
@@ -190,7 +190,7 @@ class LoginByForm(Shopper):
 
 
 class LoginByRequest(LoginByForm):
-    """Reads the token itself, after a page that needs a login, and comes back to that."""
+    """Reads the token itself, after a page that needs a login, and returns to that page."""
 
     name = "login_by_request"
     paths = ("/quotes/mine/2",)
@@ -211,7 +211,7 @@ class LoginByRequest(LoginByForm):
 
 
 class Jars(Shopper):
-    """Logs in several times, each time with cookies of its own."""
+    """Logs in several times, each time with separate cookies."""
 
     name = "jars"
 
@@ -261,7 +261,7 @@ class ScrollByPost(Shopper):
 
 
 class Sitemaps(SitemapSpider):
-    """Finds an index of sitemaps by robots.txt, one of which is gzipped and one missing; two rules, and a filter."""
+    """Finds an index of sitemaps by robots.txt, with a gzipped and a missing one; two rules, and a filter."""
 
     name = "sitemaps"
     sitemap_rules = [("/book-", "parse_book"), ("/author/", "parse_author")]
@@ -311,7 +311,7 @@ class Checksums:
 
 
 class Covers(Shopper):
-    """Lets Scrapy's pipelines download the covers of books, as images and as files."""
+    """Uses Scrapy's pipelines to download the covers of books, as images and as files."""
 
     name = "covers"
     custom_settings = {
@@ -335,7 +335,7 @@ class Covers(Shopper):
 
 
 class Slow(Details):
-    """Lets AutoThrottle decide how long to wait."""
+    """Lets AutoThrottle choose the delay."""
 
     name = "slow"
     custom_settings = {
@@ -356,7 +356,7 @@ class Shallow(Categories):
 
 
 class PingPong(Shopper):
-    """Sends two pages back and forth, with locks in ``meta``, and goes on from an errback."""
+    """Sends two pages back and forth, with locks in ``meta``, and follows links from an errback."""
 
     name = "ping_pong"
     custom_settings = {"RETRY_ENABLED": False}
@@ -413,7 +413,7 @@ class WithoutQuery(RFPDupeFilter):
 
 
 class OwnFilter(Shopper):
-    """Brings its own notion of what is a duplicate."""
+    """Has a custom definition of duplicates."""
 
     name = "own_filter"
     paths = ("/ok?start",)
@@ -473,7 +473,7 @@ class Fed(Shopper):
 
 
 class Rotating:
-    """Gives each request another name, and asks again for pages that only say to wait."""
+    """Gives each request another name, and repeats requests for pages that only ask to wait."""
 
     def process_request(self, request: Request) -> None:
         request.headers["User-Agent"] = f"browser {len(request.url) % 3}"
@@ -532,7 +532,7 @@ class Persistent(Shopper):
 
 
 class NoRepeats:
-    """Drops what came before, and has something to wait for."""
+    """Drops repeated items, and has something to wait for."""
 
     def __init__(self) -> None:
         self.had: set[str] = set()
@@ -558,7 +558,7 @@ class Repeated(Shopper):
 
 
 class Rewriting:
-    """Changes what comes out of a spider, and catches what it raises."""
+    """Changes the output of a spider, and catches its errors."""
 
     async def process_spider_output(self, response: Response, result: Any) -> AsyncIterator[Any]:
         async for each in result:
@@ -572,7 +572,7 @@ class Rewriting:
 
 
 class Rewritten(Shopper):
-    """Has a spider middleware that rewrites requests and items, and one page on which it fails."""
+    """Has a spider middleware that rewrites requests and items, and fails on one page."""
 
     name = "rewritten"
     custom_settings = {"SPIDER_MIDDLEWARES": {Rewriting: 500}}
@@ -606,7 +606,7 @@ class AtHome(Shopper):
 
 @dataclass
 class BookPage:
-    """What a callback asks for by an annotation: who made it, and with what else."""
+    """An object that a callback requests by an annotation: its creator, and its other parts."""
 
     title: str
     style: str
@@ -673,7 +673,7 @@ HABITS = [
 
 
 class Ran(NamedTuple):
-    """What can be told of a crawl from outside."""
+    """The results of a crawl as seen from outside."""
 
     items: Counter[str]
     sent: Counter[str]  # requests, as the server saw them
@@ -691,7 +691,7 @@ def ran(
     addon: bool = False,
     site: ShopSite | None = None,
 ) -> Ran:
-    """Crawl a site, a fresh one unless there is one; keep all that the crawl writes in a folder."""
+    """Crawl a site, a new one by default; keep all output of the crawl in a folder."""
     if site is None:
         with ShopSite() as fresh:
             return ran(spider, folder, settings, addon=addon, site=fresh)

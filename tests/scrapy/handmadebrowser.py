@@ -1,4 +1,4 @@
-"""A browser for machines without one: what its pages show beside the plain ones stands in the pages themselves."""
+"""A browser for machines without one: the pages contain what it shows in addition to the plain pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Without a reactor, Scrapy's handlers have the priority of a project's.
 HANDLERS = {"DOWNLOAD_HANDLERS": dict.fromkeys(found.SCHEMES, found.OWN_HANDLER)}
-#: A script that a page has in place of what only a browser shows, ``%s``.
+#: A script in a page, in place of ``%s``, which only a browser shows.
 SCRIPT = "<script>//%s//</script>"
 _SHOWN = re.compile(rb"<script>//(.*?)//</script>")
 
@@ -100,7 +100,7 @@ class TargetClosedError(Exception):
 
 
 def put_in(monkeypatch: pytest.MonkeyPatch, **attributes: Any) -> type[HandmadeBrowser]:
-    """Let all crawls of a test be on a machine with this browser; return it, with other attributes."""
+    """Give all crawls of a test this browser; return it, with other attributes."""
     browser = type("Browser", (HandmadeBrowser,), {"closed": [], **attributes})
     monkeypatch.setattr(keeper, "HANDLER", browser)
     monkeypatch.setattr(reading, "_METHOD", NoMethod)

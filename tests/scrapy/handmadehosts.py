@@ -1,4 +1,4 @@
-"""A few pages on many hosts, made by hand, behind a proxy on this machine."""
+"""A few hand-made pages on many hosts, behind a proxy on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheduler in whose crawl no time passes but that for which it waits, and a spider that says what time it is."""
+"""A scheduler whose crawl skips all waiting time, and a spider that yields the crawl's time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Jumping(FocusScheduler):
 
 
 class TellsTime:
-    """Lets each request say what time it is in the crawl."""
+    """Each request yields the time of the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler

@@ -1,4 +1,4 @@
-"""A site whose pages move and fail, and a spider that uses most of what Scrapy has: what the tests of kills crawl.
+"""A site whose pages move and fail, and a spider that uses most features of Scrapy, for the tests of kills.
 
 ``python -m scrapy runspider killed.py -a root=... -a out=...`` runs the spider alone; see also :mod:`killer`.
 """
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
 
 def number(path: str) -> int:
-    """Return the number by which a path has its peculiarities, the same for the site and its spider."""
+    """Return the number that selects the peculiarities of a path, the same for the site and its spider."""
     return crc32(path.encode())
 
 
@@ -59,12 +59,12 @@ def goal_of(path: str) -> str:
 
 
 class KilledSite(MockSite):
-    """The bundled portal behind a server that moves pages, fails now and then, and takes its time; no two runs differ.
+    """The bundled portal behind a server that moves pages, fails now and then, and takes its time; all runs are equal.
 
-    One page in seven leads, over two redirects, to a page that nobody else links to, and which links to another one.
-    From one in seven two redirects lead to a page that is also linked. One in eight answers 503 the first time, one
-    in forty the first two times: the first time that anybody asks, whatever happened to who asked. One in twelve takes
-    0.1 seconds longer. ``POST /search`` answers with two pages that stand nowhere else.
+    One page in seven leads, over two redirects, to a page without other links to it, which links to another one. From
+    one in seven two redirects lead to a page that is also linked. One in eight answers 503 the first time, one in forty
+    the first two times: counted for all clients together. One in twelve takes 0.1 seconds longer. ``POST /search``
+    answers with two pages that are linked nowhere else.
     """
 
     def __init__(self, *, english: bool = False, latency: float = 0.01) -> None:
@@ -96,7 +96,7 @@ class KilledSite(MockSite):
     @property
     def asks(self) -> list[Asked]:
         """What was asked for, in order, but robots.txt and what it forbids."""
-        # Scrapy 2.19.0 lets through most of what waits for robots.txt, which it asks for anew in each run
+        # Scrapy 2.19.0 passes most of the requests that wait for robots.txt, which it fetches again in each run
         return [Asked(seen.method, seen.path, seen.body) for seen in self.log if not _is_special(seen.path)]
 
     def leads_to(self, path: str) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _html(body: str) -> Answer:
 
 
 class Killed(Spider):
-    """Follows every link with one of several callbacks, and says of each request whether it came as it was sent."""
+    """Follows every link with one of several callbacks, and checks whether each request arrived as it was sent."""
 
     name = "killed"
     custom_settings = {
@@ -301,7 +301,7 @@ class Written:
 
 
 class Hashed(Bandit):
-    """A bandit whose arms are tag paths by their hash, so that its statistics can be had from a log again."""
+    """A bandit whose arms are hashes of tag paths, so that its statistics can be recomputed from a log."""
 
     def __init__(self, *, arms: int = 12) -> None:
         self.arms = arms

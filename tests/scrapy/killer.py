@@ -250,7 +250,7 @@ class Hunt:
         return self._until(running, lambda: len(self.site.log) >= enough, self.rng.uniform(0, 0.02))
 
     def in_a_checkpoint(self, running: Running) -> bool:
-        """When the file that a transaction goes to has just grown, for the third time, say."""
+        """When the file of a transaction has just grown, for example for the third time."""
         path = self.folder / "job/focus/frontier.sqlite-wal"
         sizes, enough = [size_of(path)], self.rng.randint(1, 8)
         self.hold()
@@ -286,7 +286,7 @@ class Hunt:
         return self._until(running, quiet, self.rng.uniform(0, 0.25))
 
     def hold(self) -> None:
-        """Let the site keep the crawl from its end."""
+        """Let the site hold back the crawl's last answers."""
         if self.total is not None:
             self.site.hold(self.total - LAST)
 

@@ -1,4 +1,4 @@
-"""A site whose paths say with which priority to ask for them, and its spider: what the tests of priorities and kills crawl."""
+"""A site whose paths contain the priority of their requests, and its spider, for tests of priorities and kills."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 START = "/20"
 
-#: The priorities of what a page of each priority links to. So any order that the priorities allow has the same ones.
+#: The priorities of the links on a page of each priority. With these, all allowed orders have the same priorities.
 BELOW = {
     20: [10, 5, 0, -3] * 8,
     10: [5],

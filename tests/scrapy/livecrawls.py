@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _has_addon(item: pytest.Item) -> bool:
-    """Whether a test is told of every value of ``addon`` for itself."""
+    """Whether a test has a case for every value of ``addon``."""
     return any("addon" in mark.args[:1] and len(mark.args[1]) > 1 for mark in item.iter_markers("parametrize"))
 
 

@@ -33,7 +33,7 @@ class Seen(NamedTuple):
 
 
 class MockSite:
-    """Answers on one address; the first part of a path says how.
+    """Answers on one address; the first part of a path selects the kind of answer.
 
     ========================= =======================================================================================
     ``/ok``, ``/ok?x``        a page without links
@@ -53,11 +53,11 @@ class MockSite:
     Parameters
     ----------
     pages
-        Paths that are answered with HTML of your own, before all of the above.
+        HTML for further paths, which take precedence over the above.
     answers (attribute)
-        Paths that are answered by a function of how often they were asked for, from 1; ``None``: as all others.
+        Functions that answer a path, given its number of requests, from 1; ``None``: answer as usual.
     latency
-        Seconds to wait before each answer, robots.txt apart.
+        Seconds to wait before each answer, except robots.txt.
     """
 
     def __init__(self, host: str = "127.0.0.1", *, pages: Mapping[str, str] | None = None, latency: float = 0) -> None:
@@ -71,7 +71,7 @@ class MockSite:
         self._open = 0
         self._lock = threading.Lock()
         self._most = math.inf  # requests that it answers
-        self._held: set[int] = set()  # places in the log of those that wait until it answers more
+        self._held: set[int] = set()  # positions in the log of requests held back for now
         self._answers_more = threading.Condition(self._lock)
         self.stopped = threading.Event()
         self._server = (_Server6 if ":" in host else _Server)((host, 0), _Handler)
@@ -104,7 +104,7 @@ class MockSite:
         return [seen.path for seen in self.log if seen.method == "GET" and seen.path != "/robots.txt"]
 
     def answer(self, path: str) -> Answer:
-        """Return the answer to a path that is not one of those that break the connection."""
+        """Return the answer to a path that does not break the connection."""
         parts = urlsplit(path)
         query = dict(parse_qsl(parts.query))
         kind = parts.path.split("/")[1]
@@ -121,7 +121,7 @@ class MockSite:
         return _html(f"no {path}", 404)
 
     def respond(self, seen: Seen) -> Answer:
-        """Return the answer to a request that is not one of those that break the connection: that to its path."""
+        """Return the answer to a request that does not break the connection, by its path."""
         return self.answer(seen.path)
 
     def begin(self, seen: Seen) -> None:
@@ -139,7 +139,7 @@ class MockSite:
             time.sleep(self.latency)
 
     def hold(self, most: float) -> None:
-        """Answer no more requests than so many in all, until told otherwise."""
+        """Answer no more than so many requests in all, until this is called again."""
         with self._lock:
             self._most = most
             self._answers_more.notify_all()
@@ -163,7 +163,7 @@ class MockSite:
         """Note that all of an answer was given to the operating system."""
 
     def rest(self) -> None:
-        """Wait until all that a crawl sent which ended or was killed has come, and nobody is connected any more."""
+        """Wait until all requests of a finished or killed crawl have arrived, and nobody is connected any more."""
         with socket.create_connection((self.host, self.port)) as last:  # connections are accepted in their order
             me = last.getsockname()
             while me not in self.connected:

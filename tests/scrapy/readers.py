@@ -71,7 +71,7 @@ class ReadingGuard(Guard):
 
 
 class ReadingMeter(MeterMiddleware):
-    """Stands where it counts, with another guard."""
+    """Takes its place, with another guard."""
 
     async def process_request(self, request: Request) -> Any:
         if self.host is not None and self._guard is None:
@@ -80,7 +80,7 @@ class ReadingMeter(MeterMiddleware):
 
 
 class Reader(Spider):
-    """Has each page read, in the order given: pairs of a URL and what its ``meta`` has besides."""
+    """Has each page read, in the given order: pairs of a URL and additional ``meta``."""
 
     name = "reader"
 

@@ -14,14 +14,14 @@ _TAGS = ("life", "humor", "books", "truth", "time", "work", "home", "sea")
 
 @dataclass(frozen=True)
 class Books:
-    """A shop under ``/books/``: lists of all books, one list for each category, and a page for each book.
+    """A shop under ``/books/``: lists of all books, a list for each category, and a page for each book.
 
     Parameters
     ----------
     books, categories
-        How many there are.
+        Their numbers.
     listed
-        Books on one page of a list; a list goes on behind ``li.next``.
+        Books on one page of a list; ``li.next`` leads to its next page.
     """
 
     books: int = 60

@@ -1,4 +1,4 @@
-"""The bookshop and the quotes on a server, with what needs one: covers, sitemaps, an API, logins, servers that fail."""
+"""The bookshop and the quotes on a server: with covers, sitemaps, an API, logins, servers that fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MINE = 4  # pages that only who is logged in may see
 
 
 class ShopSite(MockSite):
-    """Answers as :class:`MockSite` does, and below ``/books/`` and ``/quotes/``.
+    """Answers like :class:`MockSite`, and below ``/books/`` and ``/quotes/``.
 
     ============================== ==================================================================================
     ``/books/media/N.png``         the cover of a book
@@ -72,7 +72,7 @@ class ShopSite(MockSite):
         return self.answer(seen.path)
 
     def wait_for(self, requests: int) -> None:
-        """Wait until so many requests came, or the site stops."""
+        """Wait until so many requests arrived, or the site stops."""
         while len(self.log) < requests and not self.stopped.wait(0.01):
             pass
 
@@ -129,7 +129,7 @@ def cover(book: int) -> bytes:
 
 
 def api_page(number: int) -> dict[str, object]:
-    """Return what the API says of a page."""
+    """Return the API's data for a page."""
     start = (number - 1) * QUOTES.listed
     numbers = range(start, min(start + QUOTES.listed, QUOTES.quotes))
     said = [{"text": QUOTES.text(n), "author": QUOTES.author(n), "tags": QUOTES.tags(n)} for n in numbers]

@@ -1,10 +1,10 @@
-"""Soak: crawls that are killed, run out of disk or have a clock that jumps, many times; counted in the server's log.
+"""Soak: many crawls that are killed, run out of disk or have a clock that jumps; counted in the server's log.
 
-``python tests/scrapy/soak.py --kills 100 --seed 1`` (``make soak``) prints a table in Markdown. The exit status is 1 if a page
-or an item was lost, a budget overshot, or anything else was not as it should be; each such fault is printed in words, and
-its folder stays. Every crawl goes to its end, two in three under a budget first. A kill comes at a random instant: at the
-start, in the middle, in a checkpoint, near the end, after SIGTERM. In one crawl of four the disk fills up in mid-crawl too,
-in another the time of day is wrong and jumps.
+``python tests/scrapy/soak.py --kills 100 --seed 1`` (``make soak``) prints a table in Markdown. The exit status is 1 if
+a page or an item was lost, a budget was exceeded, or anything else was wrong. Each such fault is printed in words, and
+its folder stays. Every crawl runs to its end, two in three with a budget at first. A kill comes at a random instant: at
+the start, in the middle, in a checkpoint, near the end, after SIGTERM. In one crawl of four the disk also fills up
+mid-crawl, in another the time of day is wrong and jumps.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def soak(
     folder: Path | None = None,
     table: dict[str, Counts] | None = None,
 ) -> dict[str, Counts]:
-    """Kill so many times, and return what came of it by subject; faults go to ``out``, and counts to ``table``, as they
-    come.
-    """
+    """Kill so many times, and return the results by subject; faults go to ``out`` and counts to ``table`` at once."""
     rng = random.Random(seed)
     table = {} if table is None else table
     place = Path(tempfile.mkdtemp(prefix="soak-")) if folder is None else folder

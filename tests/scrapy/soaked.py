@@ -1,4 +1,4 @@
-"""What the soak crawls, with which commands, how it breaks in on them, and what it counts afterwards."""
+"""The subject of the soak: its crawls and commands, how it disturbs them, and what it counts afterwards."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SoakSite(MockSite):
         return f"name,value\n{path},{sum(path.encode())}\n".encode() * 20
 
 
-#: Exit statuses, and wait statuses, of crawls that ended in peace: done, nothing found, a budget used up, interrupted.
+#: Exit statuses, and wait statuses, of crawls that ended normally: done, nothing found, budget used up, interrupted.
 PEACE = frozenset(status << shift for status in (0, 3, 6, 130) for shift in (0, 8))
 
 
@@ -191,7 +191,7 @@ class Cradle(Nursery):
 
 @dataclass
 class Counts:
-    """What one crawl, or several, did to the site and left behind."""
+    """What one crawl, or several, requested from the site and stored."""
 
     crawls: int = 0
     runs: int = 0
@@ -204,7 +204,7 @@ class Counts:
     doubled_items: int = 0  # with the same id
     odd_items: int = 0  # cut lines, files that are not whole, two ids of one page
     overshoot: int = 0  # requests above the budget
-    needless: int = 0  # requests for what was asked for in the same run
+    needless: int = 0  # requests repeated within one run
     twice: int = 0  # requests beyond the first for a path
     left: int = 0  # of these, those whose answer had left the server before the kill
     arrived: int = 0  # of these, those whose answer the crawler had read before the kill
@@ -251,13 +251,13 @@ class Soak(Hunt):
         self.budget = budget
         self.done = Counts(crawls=1)
         self.problems: list[str] = []  # what was counted as a fault, in words
-        self.disk: Path | None = None  # the file system of the job, where it has one of its own
+        self.disk: Path | None = None  # the file system of the job, if it is separate
         self._killed: list[tuple[int, float, int]] = []  # lines in the server's log, time, process
 
     # One crawl
 
     def run(self, nursery: Cradle, plan: list[str], *, patience: float = PATIENCE) -> Counts:  # type: ignore[override]
-        """Crawl, with one run for each step of the plan and one more; return what came of it."""
+        """Crawl, with one run for each step of the plan and one more; return the results."""
         self.nursery, self.patience = nursery, patience
         self.folder.mkdir(parents=True)
         with ExitStack() as stack:
@@ -325,13 +325,13 @@ class Soak(Hunt):
         )  # fmt: skip
 
     def _clock(self) -> dict[str, str]:
-        """Return what lets the clock of a run be wrong from its start, and jump in mid-run."""
+        """Return environment variables that make the clock of a run wrong from its start, and jump mid-run."""
         self.done.jumps += 1
         offs = [-3650 * DAY, -30 * DAY, -3600.0, -60.0, 0.0, 60.0, 3600.0, 30 * DAY, 3650 * DAY]
         off = [self.rng.choice(offs), self.rng.choice(offs), self.rng.uniform(0.5, 3)]
         return {"SOAK_CLOCK": json.dumps(off)}
 
-    # When to break in, besides what Hunt has
+    # When to interrupt, in addition to Hunt's instants
 
     def at_its_start(self, running: Running) -> bool:
         """While it is made, or recovers from the last kill."""
@@ -339,7 +339,7 @@ class Soak(Hunt):
         return not running.ended(self.rng.uniform(0.0, 0.35) if self.nursery.forks else self.rng.uniform(0.2, 2.0))
 
     def hold(self) -> None:
-        """Let the site answer some requests more, and none of the crawl's last ones."""
+        """Let the site answer some more requests, but none of the crawl's last ones."""
         self.site.hold(min(len(self.site.log) + AT_MOST, (self.total or math.inf) - LAST))
 
     def told_to_stop(self, running: Running) -> bool:
@@ -351,7 +351,7 @@ class Soak(Hunt):
         return not running.ended(self.rng.uniform(0, 0.6))
 
     def full_disk(self, running: Running) -> None:
-        """Let the disk be full in mid-crawl: the run ends with a status, and nothing is damaged."""
+        """Fill the disk mid-crawl: the run ends with a status, and nothing is damaged."""
         if not self.after_requests(running):
             return
         fill(running.pid, self.disk, self.folder / "job/focus")
@@ -382,10 +382,10 @@ class Soak(Hunt):
         self._killed.append((len(self.site.log), now, running.pid))
         self._examine()
 
-    # What came of it
+    # The results
 
     def _examine(self) -> None:
-        """Let focus-check look at a copy of the job."""
+        """Run focus-check on a copy of the job."""
         if not (self.folder / "job/focus/frontier.sqlite").exists():
             return
         copy = self.folder / "copy"
@@ -475,7 +475,7 @@ class Soak(Hunt):
 
 
 class SmallDisk:
-    """Lets the folder of a job be a file system of its own, where one may be mounted; else a limit stands for it."""
+    """Makes the folder of a job a file system, if one can be mounted; otherwise a file limit replaces it."""
 
     def __init__(self, soak: Soak, folder: Path) -> None:
         self.soak = soak
@@ -497,7 +497,7 @@ class SmallDisk:
 
 
 def fill(pid: int, disk: Path | None, job: Path) -> None:
-    """Leave no room on a disk; where there is none of its own, let no file of a process grow above the journal's size."""
+    """Fill a disk; without a separate one, limit the files of a process to the journal's size."""
     if disk is None:
         size = max(map(size_of, job.glob("journal.*")), default=0)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size + 20_000, size + 20_000))

@@ -40,8 +40,9 @@ class Shop(Spider):
 
 
 class Dump(MemoryStatsCollector):
-    """Says in a file how a crawl ended that nobody stopped, and in another one each time that the wait for an answer
-    ended, before it is asked for again: a run that is killed later on tells, too.
+    """Writes to a file how an uninterrupted crawl ended, and to another one the end of each wait.
+
+    So a run that is killed later leaves a record, too.
     """
 
     def inc_value(self, key: str, count: int = 1, start: int = 0, spider: Spider | None = None) -> None:

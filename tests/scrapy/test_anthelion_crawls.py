@@ -51,7 +51,7 @@ def test_one_settings_line_learns_what_to_look_for(pages: MockSite, tmp_path: Pa
 def test_a_model_that_focus_train_wrote_judges_links(
     pages: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From examples of what URLs and anchors of good links say, by its command; nothing is learned of links then."""
+    """From example URLs and anchors of good links, by its command; nothing is learned about links then."""
     monkeypatch.chdir(tmp_path)
     for name, kind in (("on", "recipes"), ("off", "news")):
         (tmp_path / name).mkdir()

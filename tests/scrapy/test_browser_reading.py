@@ -183,7 +183,7 @@ def test_what_scripts_fetch_is_waited_for(pages: Read) -> None:
 
 
 def test_buttons_are_clicked_while_links_come(pages: Read) -> None:
-    """What says that there is more is clicked until it brings nothing; what came is counted by kind."""
+    """Buttons for more are clicked until they bring nothing; the results are counted by kind."""
     assert {"/ok?more1", "/ok?more2"} <= set(pages.places("more"))
     assert pages.visits["more"].actions == {"scroll": 0, "more": 2}
 
@@ -211,7 +211,7 @@ def test_addresses_stay_what_they_were(pages: Read, sites: tuple[SlowSite, SlowS
 
 
 def test_ends_are_scrolled_to(pages: Read) -> None:
-    """What comes when the end of a page comes into sight is there, whichever of several pages is seen."""
+    """Content that loads when the end of a page scrolls into view is read, whichever of several pages is visible."""
     assert {"/ok?scroll1", "/ok?scroll2", "/ok?scroll3"} <= set(pages.places("scroll"))
     assert "/ok?inner" in pages.places("inner")
     assert pages.visits["scroll"].actions == {"scroll": 3}
@@ -243,7 +243,7 @@ def test_pages_stay_where_they_are(pages: Read, sites: tuple[SlowSite, SlowSite]
 
 
 def test_downloads_become_links(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """Files that buttons give are not fetched by the browser: they are links; those that scripts make are kept."""
+    """Files of buttons are not fetched by the browser but become links; files made by scripts are kept."""
     assert [path for path in sites[0].paths if path.startswith("/export?")] == []
     places = pages.places("exports")
     assert places[sites[0].url("/export?url")] == "html/body/p.files/button#url/a"
@@ -273,7 +273,7 @@ def test_scripts_may_lead_on_before_a_page_is_acted_on(pages: Read) -> None:
 
 
 def test_what_the_user_does_with_a_page_comes_first(pages: Read) -> None:
-    """The methods of the user's are called, and are all that is in the meta of the response."""
+    """The user's methods are called, and are the only ones in the meta of the response."""
     assert {"/ok?own", "/ok?method"} <= set(pages.places("own"))
     [method] = pages.items["own"]["meta"]["playwright_page_methods"]
     assert method.method == "evaluate"
@@ -289,7 +289,7 @@ def test_pages_that_are_only_waited_for(pages: Read) -> None:
 
 
 def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """A page of which the spider asks to be rendered loads what it would, and nothing is done to it."""
+    """A page that the spider itself wants rendered loads everything, and no actions are done."""
     assert {"/seen?beacon", "/seen?image"} <= {path for _, path in sites[0].asked}
     assert pages.visits["as_it_is"].actions == {}
 
@@ -348,7 +348,7 @@ def bad() -> Iterator[tuple[Read, SlowSite]]:
 
 
 def test_pages_that_never_end(bad: tuple[Read, SlowSite]) -> None:
-    """Whatever a page does, it ends with an outcome, and what it had until then is there; one that hangs is left."""
+    """Whatever a page does, it has an outcome, and its content until then is read; one that hangs is skipped."""
     pages, site = bad
     assert pages.result.outcomes == {"ok": len(BAD) - 2, "failure": 1, "ignored": 1}
     assert set(BAD) - set(pages.items) == {"loops", "bouncing"}
@@ -376,7 +376,7 @@ def test_pages_bring_no_more_than_so_much(bad: tuple[Read, SlowSite]) -> None:
 
 
 def test_reading_ends_with_the_budget(sites: tuple[SlowSite, SlowSite]) -> None:
-    """The servers see no more than was allowed, whatever pages are made to do; those that are open are read as they are."""
+    """The servers get no more requests than allowed, whatever pages do; open pages are read in their present state."""
     before = sum(len(site.log) for site in sites)
     seeds = [sites[0].url(f"/{name}") for name in ("late", "more", "scroll", "json")]
     pages = read(seeds, {"FOCUS_BUDGET_REQUESTS": 10, "CONCURRENT_REQUESTS": 2})

@@ -74,7 +74,7 @@ def test_what_many_ask_at_once_is_counted_exactly(site: MockSite) -> None:
 def test_any_budget_that_is_used_up_ends_it(site: MockSite, limit: str) -> None:
     """When bytes or time are used up, a page in a browser gets no more, however many requests there may be."""
     refused, _ = answers(site, [(site.url("/ok?1"), "xhr")], {limit: 1e-9 if "SECONDS" in limit else 1})
-    assert refused in (["budget"], [])  # where time was up before the page was there, nobody asked
+    assert refused in (["budget"], [])  # if time was up before the page existed, nothing was requested
 
 
 def test_robots_txt_holds(site: MockSite) -> None:
@@ -91,14 +91,14 @@ def test_robots_txt_holds(site: MockSite) -> None:
 
 
 def test_a_page_that_need_not_obey_may_ask_for_all(site: MockSite) -> None:
-    """``dont_obey_robotstxt`` of the page's request holds for what its page asks for."""
+    """``dont_obey_robotstxt`` of the page's request also applies to the requests of its page."""
     page = Request(site.url("/ok"), meta={"dont_obey_robotstxt": True})
     refused, _ = answers(site, [(site.url("/forbidden/api"), "fetch")], {"ROBOTSTXT_OBEY": True}, page=page)
     assert refused == [""]
 
 
 class Hanging(MockSite):
-    """Keeps whoever asks for robots.txt waiting."""
+    """Keeps every request for robots.txt waiting."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host)
@@ -111,7 +111,7 @@ class Hanging(MockSite):
 
 
 class Leaving(Asking):
-    """Lets a site answer when it has its own answers."""
+    """Starts a site once its answers are known."""
 
     def __init__(self, other: Hanging, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -124,7 +124,7 @@ class Leaving(Asking):
 
 
 def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A robots.txt that keeps waiting keeps no page waiting with it, and allows nothing until it is there."""
+    """A robots.txt that does not arrive does not block pages, and allows nothing until it arrives."""
     monkeypatch.setattr("scrapy_focus.engine.browser.rules._LONGEST", 0.3)
     with Hanging(ELSEWHERE) as other:
         asked = [(other.url(f"/ok?{i}"), "xhr") for i in range(3)]
@@ -182,7 +182,7 @@ def test_other_middlewares_may_hold_for_browsers(site: MockSite) -> None:
 
 
 def test_a_browser_reaches_no_inside_address(site: MockSite) -> None:
-    """With FOCUS_PUBLIC_ONLY a script on a page cannot ask for what stands in private networks."""
+    """With FOCUS_PUBLIC_ONLY a script on a page cannot request URLs in private networks."""
     asked = [("http://169.254.169.254/latest", "xhr"), ("http://10.0.0.1/", "script"), (site.url("/ok?1"), "script")]
     assert answers(site, asked, {"FOCUS_PUBLIC_ONLY": True})[0] == ["middleware", "middleware", ""]
 
@@ -196,7 +196,7 @@ def test_what_needs_no_network_is_free(site: MockSite) -> None:
 
 
 class Marked(Follower):
-    """Asks for pages in a browser, with a callback of its own."""
+    """Requests pages in a browser, with a custom callback."""
 
     name = "marked"
 
@@ -235,6 +235,6 @@ def test_types_of_resource() -> None:
 
 @pytest.mark.parametrize("value", [["scripts"], "script,css", 5, [["script"]]])
 def test_settings_that_are_refused(value: Any) -> None:
-    """What is no type of resource is said with the setting's name and the types that there are."""
+    """For an unknown type of resource, the message names the setting and the existing types."""
     with pytest.raises(ConfigError, match=r"FOCUS_BROWSER_OFFSITE.*stylesheet"):
         Config.from_settings(Settings({"FOCUS_BROWSER_OFFSITE": value}), FocusScheduler.default_policy)

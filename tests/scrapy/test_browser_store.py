@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def needs_browser(test: Callable[..., None]) -> Callable[..., None]:
-    """Let a test run only where there is a browser."""
+    """Run a test only if there is a browser."""
     for mark in NEEDS:
         test = mark(test)
     return test
@@ -75,7 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     ],
 )
 def test_how_long_answers_are_kept(clock: list[float], headers: dict[str, str], seconds: int) -> None:
-    """An answer is kept for as long as its headers allow a cache of one's own, and not a second longer."""
+    """A response is kept for as long as its headers allow a private cache, and not a second longer."""
     store = Store()
     store.wait_for(KEY)
     assert store.awaits(KEY, 200, headers) == (seconds > 0)
@@ -121,7 +121,7 @@ def test_whose_answers_are_kept() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    """Those that were not used for longest make room; what is too large is not kept."""
+    """The least recently used ones make room; one that is too large is not kept."""
     store = Store(most=100_000, largest=30_000)
     keys = [Key("", f"https://example.org/{n}.js") for n in range(9)]
     for key in keys[:4]:

@@ -39,7 +39,7 @@ def test_harm() -> None:
 
 
 def test_long_labels() -> None:
-    """A text of which one word is the next one is no button."""
+    """A text that contains the word "next" is not a button."""
     assert says("more " * (LONGEST // 5)) == "more"
     assert says("more " * (LONGEST // 5 + 1)) == ""
     assert says("more" + " " * 1_000_000) == "more"

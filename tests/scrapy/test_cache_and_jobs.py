@@ -41,7 +41,7 @@ def test_pages_from_the_cache_cost_nothing(site: MockSite, tmp_path: Path, addon
 
 @ADDON
 def test_cookies_are_kept(site: MockSite, addon: bool) -> None:
-    """A cookie that a page sets comes back with later requests, also after a redirect and a HEAD."""
+    """A cookie that a page sets is sent with later requests, also after a redirect and a HEAD."""
     site.pages["/after"] = '<a href="/redirect?to=/ok?cookie">x</a>'
     settings = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_POLICY": BREADTH_FIRST}
     crawl(Follower, settings, addon=addon, seeds=[site.url("/cookie"), site.url("/after")])
@@ -84,7 +84,7 @@ def test_an_answer_after_the_end_is_no_error(site: MockSite, tmp_path: Path, cap
 
 
 def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
-    """Arms, pulls and rewards of the first run are there in the second, which resumes from them."""
+    """Arms, pulls and rewards of the first run exist in the second, which resumes from them."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_SEED": 1}
     first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": 40}, seeds=[site.url("/page/0/120")])
     learned = first.scheduler.crawl.policy
@@ -100,7 +100,7 @@ def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
 
 @ADDON
 def test_budgets_go_on(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """A budget is for all runs together: what the first used is not there for the second."""
+    """A budget is for all runs together: the second cannot use what the first used."""
     settings = {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": True}
     seeds = [site.url("/page/0/500")]
     crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 30}, addon=addon, seeds=seeds)
@@ -151,7 +151,7 @@ class Rich(Spider):
 @pytest.mark.reactor
 @ADDON
 def test_requests_survive_a_stop(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """Callbacks, arguments, meta, bodies, cookies and errbacks wait in the job; what cannot is counted and named."""
+    """Callbacks, arguments, meta, bodies, cookies and errbacks are stored in the job; others are counted and named."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_POLICY": BREADTH_FIRST}
     first = crawl(Rich, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, addon=addon, site=site)
     assert site.paths == ["/ok?start"]
@@ -209,7 +209,7 @@ def test_another_policy_is_refused(
     site: MockSite, tmp_path: Path, settings: dict[str, Any], said: list[str], addon: bool,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """A job cannot go on under another policy or other parameters: the message names the difference, nothing changes."""
+    """A job does not resume with another policy or parameters: the message names the difference, nothing changes."""
     job = {"JOBDIR": str(tmp_path)}
     crawl(Follower, {**job, "CLOSESPIDER_PAGECOUNT": 20}, addon=addon, seeds=[site.url("/page/0/120")])
     kept, asked = everything(tmp_path / "focus"), len(site.log)
@@ -233,7 +233,7 @@ def test_another_policy_is_refused(
 @pytest.mark.reactor
 @ADDON
 def test_two_crawls_in_one_process(tmp_path: Path, addon: bool) -> None:
-    """Crawls side by side have budgets, policies, logs and stats of their own."""
+    """Parallel crawls have separate budgets, policies, logs and stats."""
     with MockSite() as one, MockSite() as two:
         jobs = [
             (

@@ -84,7 +84,7 @@ def served(file: Path) -> Iterator[str]:
     ids=["self-signed", "expired", "other"],
 )
 def test_a_certificate_that_browsers_warn_of_is_named_once(tmp_path: Path, issuer: str, days: int, said: str) -> None:
-    """It is accepted all the same; nothing is said of one of which a look at it alone tells nothing."""
+    """It is accepted all the same; nothing is logged about one whose problem is not in itself."""
     file = certified(tmp_path, issuer, days)
     day = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc.date().isoformat()
     with served(file) as url:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 EVERY = 0.5  # seconds
 _HEARTBEAT = 120.0  # seconds after which the engine asks in any case
-LATE = _HEARTBEAT / 2  # seconds: nobody woke it
+LATE = _HEARTBEAT / 2  # seconds: nothing woke it
 
 
 @pytest.fixture(autouse=True)
@@ -120,8 +120,9 @@ class Twice(Follower):
 
 @pytest.mark.parametrize("jobdir", [False, True])
 def test_a_page_is_one_link(site: MockSite, jobdir: bool, tmp_path: Path) -> None:
-    """Start requests that go past the dupefilter, links to their page and other such requests come back as one; in each
-    run of a job.
+    """Start requests that bypass the dupefilter, links to their page and similar requests are revisited as one.
+
+    This holds in each run of a job.
     """
     family(site)
     settings = again(site, 30, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
@@ -131,7 +132,7 @@ def test_a_page_is_one_link(site: MockSite, jobdir: bool, tmp_path: Path) -> Non
         assert result.reason == "finished"
         visits = Counter(site.paths)
         assert (visits["/"], visits["/1"]) == (3, 3)
-        # asked for besides at each visit of the other page: that is done, but does not come back
+        # requested additionally at each visit of the other page: it is fetched, but not revisited
         assert visits["/2"] == 3 + 3
         assert result.stats["focus/asleep"] == 0
         assert run == 0 or result.stats["focus/selected"] == 12
@@ -145,7 +146,7 @@ def test_without_such_a_policy_start_requests_are_what_they_were(site: MockSite)
 
 
 def test_a_crawl_may_be_told_a_faster_time(site: MockSite) -> None:
-    """Pages come back at their times by the clock that it is given, which shows an hour in less than a second."""
+    """Pages are revisited at their times by the given clock, on which an hour takes less than a second."""
     family(site)
     speed, begin = 5000.0, 1e6
     settings = in_turn(site, 9, _FOCUS_CLOCK=str(FastClock(speed, begin)))
@@ -162,7 +163,7 @@ def test_a_crawl_may_be_told_a_faster_time(site: MockSite) -> None:
 
 
 class Unstorable(Follower):
-    """Asks for its pages with what can neither be stored nor copied."""
+    """Requests its pages with values that can neither be stored nor copied."""
 
     name = "unstorable"
 
@@ -208,7 +209,7 @@ class Past(Follower):
 
 @pytest.mark.parametrize("spider", [Follower, Past])
 def test_a_redirect_leads_to_the_same_page_again(site: MockSite, spider: type[Follower]) -> None:
-    """Of a start request and of a link; the page where it leads is no link of its own."""
+    """Of a start request and of a link; the target page is not a separate link."""
     site.pages |= {"/": '<a href="/redirect?to=/1">1</a>', "/1": '<a href="/">home</a><a href="/1">me</a>'}
     result = crawl(spider, in_turn(site, 15), seeds=[site.url("/redirect?to=/")])
     visits = Counter(site.paths)
@@ -221,7 +222,7 @@ def test_a_redirect_leads_to_the_same_page_again(site: MockSite, spider: type[Fo
 
 @pytest.mark.parametrize("spider", [Follower, Past])
 def test_a_start_request_is_tried_again(site: MockSite, spider: type[Follower]) -> None:
-    """Though its page is known by then; and so is the page to which it was redirected."""
+    """Even though its page is known by then; and so is its redirect target."""
     busy = (503, {"Content-Type": "text/html"}, b"busy")
     site.answers["/"] = lambda n: busy if n == 1 else None
     site.answers["/new"] = lambda n: busy if n == 1 else None
@@ -264,7 +265,7 @@ def test_what_sleeps_is_kept_for_the_next_run(site: MockSite, tmp_path: Path) ->
     began = time.monotonic()
     settings["_FOCUS_CLOCK"] = str(FastClock(1.0, due - 2.0))  # nearly an hour later
     second = crawl(Leaving, settings, seeds=[site.url("/")], leaves=False)
-    assert second.logged("resumed with 0 links waiting and 3 asleep")
+    assert second.logged("resumed with 0 links queued and 3 asleep")
     assert second.reason == "focus_budget_requests"
     assert Counter(site.paths) == {"/": 2, "/1": 2, "/2": 2}
     learned = second.scheduler.crawl.policy.learned
@@ -297,7 +298,7 @@ def test_progress_says_who_sleeps() -> None:
 
 
 class AtOnce(EachAgain):
-    """Lets all pages be due at one time."""
+    """Makes all pages due at one time."""
 
     def again(self, outcome: Outcome) -> Placement | None:
         place = super().again(outcome)
@@ -330,7 +331,7 @@ def test_many_that_are_due_wake_in_turns_of_the_event_loop(site: MockSite, monke
 
 
 class Later(BreadthFirst):
-    """Lets new links sleep, for ever, or for so long as a page says."""
+    """Lets new links sleep, forever or for as long as a page says."""
 
     def place(self, links: Any, source: Any) -> Any:
         return [
@@ -340,7 +341,7 @@ class Later(BreadthFirst):
 
 
 def test_new_links_may_sleep(site: MockSite) -> None:
-    """Without anything that comes back, the crawl ends when the last was fetched."""
+    """Without pages to revisit, the crawl ends when the last one was fetched."""
     family(site)
     result = crawl(Follower, {"FOCUS_POLICY": Later}, seeds=[site.url("/")])
     assert sorted(site.paths) == ["/", "/1", "/2"]

@@ -57,7 +57,7 @@ def pages(outcome):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with policies of its own, and a recording next to it."""
+    """A project with custom policies, and a recording next to it."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = mine.settings\n")
     (folder / "mine").mkdir()
@@ -86,7 +86,7 @@ def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:
 
 def call(*words: str) -> int:
     """Run the command in this process, and return its exit status."""
-    with patch.dict(os.environ), pytest.raises(SystemExit) as ended:  # Scrapy notes there in which project it is
+    with patch.dict(os.environ), pytest.raises(SystemExit) as ended:  # Scrapy stores the project there
         execute(["scrapy", "focus-compare", *words])
     return int(ended.value.code or 0)
 
@@ -123,7 +123,7 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
 def test_structured_data_is_looked_for_in_the_text_of_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a recording with bodies; the same command is told again. Without bodies it says what is missing."""
+    """Of a recording with bodies; the report repeats the command. Without bodies it says what is missing."""
     monkeypatch.chdir(tmp_path)
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -145,7 +145,7 @@ def test_structured_data_is_looked_for_in_the_text_of_pages(
 
 @pytest.mark.slow
 def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> None:
-    """Both measures stand side by side, with the best order and one by chance; the same command gives the same."""
+    """Both measures are side by side, with the best order and a random one; the same command gives the same."""
     out, again = tmp_path / "out", tmp_path / "again"
     said, logged = run(
         project, "one.sqlite", "--importance", "backlinks", "--hot", "20", "--policy", "BFS", "--policy", "RANDOM",
@@ -162,7 +162,7 @@ def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> 
 
 
 def test_defaults_where_pages_are_important(project: Path, tmp_path: Path) -> None:
-    """Without names, orders are compared beside the default policy."""
+    """Without names, orders are compared with the default policy."""
     out = tmp_path / "out"
     words = ["--importance", "pagerank", "--seeds", "1", "--no-plots", "--metric", "pcs_10", "--budget", "60"]
     said, _ = run(project, "one.sqlite", *words, "--jobs", "1", "--out", str(out))
@@ -241,7 +241,7 @@ def test_a_terminal_shows_a_bar(project: Path, tmp_path: Path) -> None:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # how Linux says that nobody writes any more
+    except OSError:  # Linux's way of saying that all writers are gone
         return b""
 
 
@@ -275,7 +275,10 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
         (["one.sqlite", "--metric", "request_90"], "did you mean requests_90?"),
         (["one.sqlite", "--latency", "slow"], "the latency is 'slow'; give seconds, 'recorded'"),
         (["one.sqlite", "--targets", "no such"], "--targets: 'no such' is not a file type"),
-        (["one.sqlite", "--structured", "Evnt"], "--structured: 'Evnt' is no type of schema.org; did you mean Event?"),
+        (
+            ["one.sqlite", "--structured", "Evnt"],
+            "--structured: 'Evnt' is not a type of schema.org; did you mean Event?",
+        ),
         (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),

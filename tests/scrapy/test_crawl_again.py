@@ -109,7 +109,7 @@ def asked(server: SiteServer, beginning: str = "/files/") -> dict[str, int]:
 
 
 def test_new_changed_same_and_gone(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """The second crawl lists each file with its state, counts what is there as found, and keeps old versions."""
+    """The second crawl lists each file with its state, counts existing ones as found, and keeps old versions."""
     first = visit(server, tmp_path)
     assert first.stats["file/new"] == first.stats["focus/reward"] == 6
     assert set(states(tmp_path, 1).values()) == {"new"}
@@ -207,7 +207,7 @@ def test_a_file_that_is_not_in_the_folder_any_more(server: SiteServer, tmp_path:
 
 
 def test_copies_are_known_too(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """A second URL with the same content is asked for conditionally, and is a file of its own once it differs."""
+    """A second URL with the same content is requested conditionally, and is a separate file once it differs."""
     shelf.files["/files/copy.csv"] = shelf.files["/files/0.csv"]
     first = visit(server, tmp_path)
     assert first.stats["file/new"] == 6
@@ -231,7 +231,7 @@ def test_a_cache_asks_in_its_own_way(server: SiteServer, tmp_path: Path) -> None
 
 
 def test_an_answer_304_that_nobody_asked_for(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """It is no find, and says nothing of a file."""
+    """It is not a find, and says nothing about a file."""
     visit(server, tmp_path)
     server.validators = False
     shelf.files["/files/9.csv"] = b"number\nnew\n"
@@ -241,7 +241,7 @@ def test_an_answer_304_that_nobody_asked_for(shelf: Shelf, server: SiteServer, t
 
 
 def test_conditions_follow_a_request_through_retries_and_redirects(server: SiteServer, tmp_path: Path) -> None:
-    """Those of one URL are not sent to another, and those of a user stay as they are."""
+    """Those of one URL are not sent to another, and those of a user are not changed."""
     result = visit(server, tmp_path)
     middleware = AskIfChanged(result.crawler)
     known = result.spider.again.files.now[f"{server.url}files/1.csv"]
@@ -355,7 +355,7 @@ def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any
 
 @pytest.mark.slow
 def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """A link that no crawl followed comes when a third of the budget is used, or when what brought files is looked at."""
+    """A link that no crawl followed comes after a third of the budget, or when pages with files are revisited."""
     shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
     visit(server, tmp_path)
     for number, (budget, latest) in enumerate(((60, 30), (400, 60)), 2):
@@ -373,7 +373,7 @@ def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServe
 @pytest.mark.slow
 @pytest.mark.parametrize("has_job", [False, True])
 def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path: Path, has_job: bool) -> None:
-    """They are asked for in the next crawl though no page has them any more; and in the one after that, if they wait."""
+    """They are fetched in the next crawl though no page has them any more; and in the one after that, if queued."""
     shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
     job = {"JOBDIR": str(tmp_path / ".focus/job")} if has_job else {}
     asked_for: Counter[str] = Counter()
@@ -393,7 +393,7 @@ def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path
 
 
 def test_what_earlier_crawls_saw_is_on_the_page_of_the_folder(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """A file that is found behind such a link has the page and the text of the link that led there."""
+    """A file found through such a link has the page and the text of that link."""
     budgeted(server, tmp_path, 5)
     shelf.files = {"/page-is-file.csv": b"1"}
     waiting = tmp_path / ".focus/links.jsonl"
@@ -406,7 +406,7 @@ def test_what_earlier_crawls_saw_is_on_the_page_of_the_folder(shelf: Shelf, serv
 
 
 def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
-    """The next crawl of the folder begins with what the killed one saw, up to its last page."""
+    """The next crawl of the folder starts with the links that the killed one saw, up to its last page."""
     shelf = Shelf(40)
     with SiteServer(shelf, latency=0.01, validators=True) as server:
         killed = Crawls(server, tmp_path / "job")
@@ -455,12 +455,12 @@ def test_a_crawl_that_failed_does_not_count(
     shelf.files["/files/9.csv"] = b"number\nnew\n"
     visit(server, tmp_path)
     assert Counter(states(tmp_path, 2).values()) == {"same": 6, "new": 1}
-    assert len(read_notes(tmp_path).runs) == 1  # the page of the folder has nothing of what failed
+    assert len(read_notes(tmp_path).runs) == 1  # the page of the folder shows nothing of the failed crawl
     assert last_crawl(tmp_path).number == 2
 
 
 def test_a_crawl_that_cannot_start_does_not_count(server: SiteServer, tmp_path: Path) -> None:
-    """A wrong setting leaves the folder as it is."""
+    """A wrong setting does not change the folder."""
     visit(server, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(ConfigError):

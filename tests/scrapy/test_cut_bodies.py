@@ -1,4 +1,4 @@
-"""Bodies that lie: those that are not encoded as they say, and those that are not whole."""
+"""Bodies that contradict their headers: not encoded as declared, or incomplete."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def manifest(out: Path, crawl: int = 1) -> dict[str, dict[str, Any]]:
 
 
 def test_what_is_stored_is_what_a_browser_would_save(tmp_path: Path) -> None:
-    """A body is decoded if it is encoded as it says, and else stored as it came; what is no encoding is counted."""
+    """A body is decoded if it is encoded as declared, and otherwise stored unchanged; wrong encodings are counted."""
     wrong = ("gzip", "deflate", "br", "zstd", "UTF-8", "aws-chunked")
     bodies = {name: (name, pack(table(name))) for name, pack in PACKERS.items()}
     bodies |= {f"no-{said}": (said, table(f"no-{said}")) for said in (*wrong, "none", "identity", "")}

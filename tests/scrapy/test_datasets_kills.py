@@ -81,7 +81,7 @@ pipeline.process_item(make(2))
 
 
 def check(out: Path) -> list[dict[str, Any]]:
-    """Fail unless what is stored is whole, and stands in the manifest line by line; return the manifest."""
+    """Fail unless stored files are intact, with one line each in the manifest; return the manifest."""
     lines: list[dict[str, Any]] = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len({line["sha256"] for line in lines}) == len(lines)
     assert {line["path"] for line in lines} == {
@@ -94,7 +94,7 @@ def check(out: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("step", ["mkdir", "write", "written", "renamed", "half a line", "listed"])
 def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """At whatever step a kill comes, the file that comes again is stored and listed once, its copies are dropped."""
+    """At whatever step a kill comes, the repeated file is stored and listed once, and its copies are dropped."""
     done = run_forked([sys.executable, "-c", STORE, str(tmp_path), step], cwd=PROJECT)
     assert done.returncode == -signal.SIGKILL
     monkeypatch.syspath_prepend(str(PROJECT))
@@ -123,7 +123,7 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_new_crawl_with_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an earlier crawl listed is an item of the next one, and has a line there; a resumed one adds no other."""
+    """A file listed by an earlier crawl is an item of the next one, with a line; a resumed one adds no further line."""
     monkeypatch.syspath_prepend(str(PROJECT))
     from scrapy_focus.finders.files.pipelines import StoreFiles
     from scrapy_focus.finders.kit.spiders.items import DataFile
@@ -143,7 +143,7 @@ def test_a_new_crawl_with_the_same_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Crawls:
-    """Runs of one job of the spider, in processes of their own."""
+    """Runs of one job of the spider, in separate processes."""
 
     def __init__(self, server: SiteServer, folder: Path) -> None:
         self.server = server

@@ -43,7 +43,7 @@ class Later(BreadthFirst):
 
 
 class MuchLater(Later):
-    """Says that it will have something when nobody waits any more."""
+    """Says that it will have a link after the end of all waiting."""
 
     days: float = 1e9
 
@@ -80,7 +80,7 @@ def test_a_crawl_waits_until_a_link_is_due(site: MockSite, addon: bool) -> None:
 
 
 class StopsSoon(Follower):
-    """Ends half a second after a link waits."""
+    """Ends half a second after a link is queued."""
 
     async def start(self) -> AsyncIterator[Any]:
         async for each in super().start():
@@ -106,7 +106,7 @@ def test_what_is_due_later_ends_with_the_crawl(site: MockSite, tmp_path: Path) -
 
 
 def test_what_is_never_due_does_not_hold_up_the_end(site: MockSite) -> None:
-    """A crawl ends where the policy says that it will never choose what waits, as a simulated one does."""
+    """A crawl ends if the policy says that it will never choose the queued links, like a simulated one."""
     site.pages |= {"/": '<a href="/1">1</a>', "/1": "1"}
     result = crawl(Follower, {"FOCUS_POLICY": Never}, seeds=[site.url("/")])
     assert site.paths == ["/"]

@@ -105,7 +105,7 @@ def test_a_count_ends_a_crawl(
     ],
 )
 def test_a_time_ends_a_crawl(spider: type[Spider], limit: str, settings: dict[str, Any], addon: bool) -> None:
-    """Also while pages are awaited that never come; what was asked for before is there."""
+    """Also while it waits for pages that never arrive; earlier pages are there."""
     waits = {"DOWNLOAD_DELAY": 0.05 if spider is Endless else 0, "RETRY_ENABLED": False}
     with ShopSite() as site:
         result = crawl(spider, {**settings, **waits, limit: 2}, addon=addon, site=site)

@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 
 def command(way: str, *arguments: str, **settings: str) -> tuple[list[str], Path]:
-    """Return ``scrapy crawl datasets`` with a quiet log, or ``focus-files`` as it is, and the folder to start it in."""
+    """Return ``scrapy crawl datasets`` with a quiet log, or plain ``focus-files``, and the folder to start it in."""
     if way == "crawl":
         words, cwd = ["scrapy", "crawl", "datasets", *(part for each in arguments for part in ("-a", each))], PROJECT
     else:
@@ -65,19 +65,19 @@ def command(way: str, *arguments: str, **settings: str) -> tuple[list[str], Path
 
 
 def begin(*arguments: str, way: str = "crawl", **settings: str) -> Forked:
-    """Start a crawl of which all is kept that it says."""
+    """Start a crawl whose whole output is kept."""
     words, cwd = command(way, *arguments, **settings)
     return Forked(words, cwd=cwd, env=ENV, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 
 
 def end(process: Forked, already: Sequence[str] = ()) -> Run:
-    """Wait until a crawl has ended, some of whose lines were read already."""
+    """Wait until a crawl has ended that printed some lines already."""
     said, _ = process.communicate(timeout=HANG)
     return Run(process.returncode, [*already, *said.splitlines()])
 
 
 def check(run: Run, status: int, *words: str) -> None:
-    """Fail unless a run ended with a status and few lines, the last of which says why."""
+    """Fail unless a run ended with a status and few lines, the last of which gives the reason."""
     assert run.status == status, run.lines
     assert 1 <= len(run.lines) <= LINES, run.lines
     assert all(word in run.lines[-1] for word in words), run.lines
@@ -205,7 +205,7 @@ def check_farewell(line: str, out: Path) -> None:
 @WAYS
 @pytest.mark.parametrize("times", [1, 2])
 def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: Path) -> None:
-    """Ctrl-C is what the terminal makes of a key, and the panel is there: the status and what is said are the same."""
+    """Ctrl-C comes from a key of the terminal, and the panel is shown: the status and the messages are the same."""
     words, cwd = command(way, f"root={slow.url('/page/0/100')}", f"out={tmp_path}", FOCUS_PROGRESS="auto")
     child, terminal = pty.fork()
     if child == 0:
@@ -244,12 +244,12 @@ def read(terminal: int) -> bytes:
 
 
 def wait_for(site: MockSite, requests: int) -> None:
-    """Wait until a site was asked so often."""
+    """Wait until a site had so many requests."""
     wait_until(lambda: len(site.log) >= requests)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     until = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < until
@@ -258,7 +258,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own with little room; only where one may be mounted."""
+    """A small file system; only where one can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
@@ -290,7 +290,7 @@ def test_a_disk_that_is_full(small_disk: Path, tmp_path: Path) -> None:
 
 
 def fill(path: Path) -> None:
-    """Write to a file until there is no more room."""
+    """Write to a file until the disk is full."""
     with path.open("wb", buffering=0) as file:
         try:
             while True:
@@ -422,7 +422,7 @@ def test_a_start_page_that_is_a_wall(site: MockSite, pages: dict[str, str], said
 
 
 def test_broken_links_are_no_start_urls(site: MockSite) -> None:
-    """A link to a page that is not there is no matter for the ending."""
+    """A link to a missing page does not affect the ending."""
     site.pages["/start"] = f'<a href="{site.url("/status?code=404")}">a</a>'
     ending = ending_of(crawl(Follower, seeds=[site.url("/start")]).crawler)
     assert ending.sentence == "Done: 1 item found in 2 requests."
@@ -468,7 +468,7 @@ def test_a_wrong_setting_of_the_addon(name: str, value: Any, caplog: pytest.LogC
 
 
 def test_a_wrong_argument_in_a_script(caplog: pytest.LogCaptureFixture) -> None:
-    """It is raised, and stands in one line of the log."""
+    """It is raised, and is one line of the log."""
     with pytest.raises(UsageError, match="say where to start"):
         crawl(DatasetsSpider, addon=True)
     [said] = [record for record in caplog.records if record.levelname == "ERROR"]
@@ -506,7 +506,7 @@ class One(scrapy.Spider):
     ],
 )
 def test_the_settings_line_alone(settings: list[str], status: int, said: str, site: MockSite, tmp_path: Path) -> None:
-    """``runspider`` with our scheduler alone has Scrapy's statuses and no warning, or ours and a line, as it is asked."""
+    """``runspider`` with only our scheduler has Scrapy's statuses and no warning, or ours and a line, as set."""
     (tmp_path / "one.py").write_text(SPIDER)
     given = [part for setting in settings for part in ("-s", setting)]
     done = subprocess.run(
@@ -523,7 +523,7 @@ def test_the_settings_line_alone(settings: list[str], status: int, said: str, si
 
 
 class Deaf(Follower):
-    """Asks several ports of this machine at which nobody listens."""
+    """Requests several ports of this machine without a listener."""
 
     async def start(self) -> Any:
         from scrapy import Request
@@ -602,7 +602,7 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
     ],
 )
 def test_who_closed_a_crawl_is_said(changes: dict[str, Any], said: str) -> None:
-    """Where a spider or another extension closed it, it is not done, and no other start URL would help."""
+    """If a spider or another extension closed it, it is not done, and another start URL would not help."""
     assert said in draw(FACTS._replace(reason="memusage_exceeded", **changes)).sentence
 
 
@@ -619,7 +619,7 @@ def test_who_closed_a_crawl_is_said(changes: dict[str, Any], said: str) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("found", [0, 1, 7])
 def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, found: int) -> None:
-    """Behind what was found, whether that is something or nothing, and only where such a limit ended the crawl."""
+    """After what was found, be it something or nothing, and only if such a limit ended the crawl."""
     facts = FACTS._replace(reason="focus_cost_limit", found=found, cost_limit=50.0, waiting=1234)
     ending = draw(facts._replace(**changes))
     assert ending.kind == ("found" if found else "nothing_found")
@@ -641,7 +641,7 @@ def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, foun
 @pytest.mark.parametrize("reason", ["finished", "focus_budget_requests"])
 @pytest.mark.parametrize("found", [0, 7])
 def test_what_scripts_hide_is_said(changes: dict[str, Any], said: str, reason: str, found: int) -> None:
-    """Behind what was found, whether that is something or nothing."""
+    """After what was found, be it something or nothing."""
     plain = draw(FACTS._replace(reason=reason, found=found))
     ending = draw(FACTS._replace(reason=reason, found=found, **changes))
     assert ending.sentence == plain.sentence + said
@@ -649,7 +649,7 @@ def test_what_scripts_hide_is_said(changes: dict[str, Any], said: str, reason: s
 
 
 def test_requests_of_a_browser_to_other_hosts_are_said() -> None:
-    """Beside those of all, of which they are a part."""
+    """Next to all requests, of which they are a part."""
     found, nothing = (draw(FACTS._replace(requests=1000, elsewhere=97, found=n)).sentence for n in (7, 0))
     assert found == "Done: 7 files found in 1,000 requests (97 of them to other hosts, by the browser)."
     assert "No csv in 1,000 requests (97 of them to other hosts, by the browser); seen: " in nothing

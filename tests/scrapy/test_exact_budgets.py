@@ -77,7 +77,7 @@ def test_a_budget_that_just_suffices(site: MockSite) -> None:
 @ADDON
 @CONCURRENT
 def test_requests_that_could_not_be_sent_are_given_back(site: MockSite, addon: bool, concurrent: int) -> None:
-    """Where nobody listens, and where a name has no address, nothing was sent and nothing is used up."""
+    """If nobody listens, or a name has no address, nothing was sent and nothing is used up."""
     nowhere = [f"http://127.0.0.1:9/{i}" for i in range(5)] + ["http://nonexistent.invalid/"]
     result = crawl(
         Follower,

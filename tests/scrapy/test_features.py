@@ -37,7 +37,7 @@ DELETABLE = [
     for name in ("answers", "near_copies", "signals", "structured", "traps")
     if (PACKAGE / "features" / name).is_dir()
 ]
-#: Imports all that is left, and crawls.
+#: Imports everything that is left, and crawls.
 CRAWL = """
 import importlib, pkgutil, sys
 from scrapy.crawler import CrawlerProcess
@@ -180,14 +180,14 @@ def test_what_was_refused_can_be_given_back(site: MockSite) -> None:
 
 
 class Released(Noting):
-    """Notes what waits again, too."""
+    """Notes what is queued again, too."""
 
     def give_back(self, entry: Entry) -> None:
         self.calls.append(("give_back", entry.pick.url))
 
 
 class More(Follower):
-    """Reads the pages that it finds with a method of its own."""
+    """Reads the pages that it finds with a custom method."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from response.follow_all(css="a", callback=self.more)
@@ -221,7 +221,7 @@ def test_a_function_may_say_that_a_crawl_does_without(site: MockSite) -> None:
     [
         (["nowhere.Feature"], "FOCUS_FEATURES has 'nowhere.Feature', which cannot be imported"),
         (["scrapy_focus.__version__"], "FOCUS_FEATURES has .*it takes subclasses of scrapy_focus.Feature"),
-        ([dict], "FOCUS_FEATURES has .*dict.*, which cannot be made: .Host. object is not iterable"),
+        ([dict], "FOCUS_FEATURES has .*dict.*, which raised an error: .Host. object is not iterable"),
         ([str], "it takes subclasses of scrapy_focus.Feature"),
     ],
 )
@@ -256,7 +256,7 @@ class Told(Sees):
 
 
 class Seeds(Sees):
-    """Declares what is there already."""
+    """Declares an existing setting."""
 
     own_settings = (Setting("FOCUS_SEED", whole(), default=5),)
 
@@ -282,14 +282,14 @@ def test_settings_of_features_are_checked(site: MockSite, settings: dict[str, An
 
 
 class Misspelled(Feature):
-    """Has a hook that nobody would call."""
+    """Has a hook that would never be called."""
 
     def outcomes(self, entry: Entry, outcome: Outcome) -> None:
         """Note an outcome."""
 
 
 class Careless(Noting):
-    """Returns something that is no outcome."""
+    """Returns something other than an outcome."""
 
     def outcome(self, entry: Entry, outcome: Outcome) -> Any:
         return {"items": 2}
@@ -310,7 +310,7 @@ def test_what_is_no_outcome_changes_nothing(site: MockSite) -> None:
 
 
 def without(folder: Path, names: list[str]) -> Path:
-    """Return a copy of the package in which some features are not there."""
+    """Return a copy of the package without some features."""
     shutil.copytree(PACKAGE, folder / "scrapy_focus", ignore=shutil.ignore_patterns("__pycache__"))
     for name in names:
         shutil.rmtree(folder / "scrapy_focus" / "features" / name)
@@ -327,7 +327,7 @@ def test_features_can_be_deleted_with_their_folders(site: MockSite, tmp_path: Pa
     done = subprocess.run(
         arguments, capture_output=True, text=True, check=False, timeout=HANG, env={"PYTHONPATH": str(copy)}
     )
-    assert done.stdout.strip() == "21 finished", done.stderr  # a start request is no link
+    assert done.stdout.strip() == "21 finished", done.stderr  # a start request is not a link
 
 
 class Enough(Follower):

@@ -58,7 +58,7 @@ def rows(data: bytes) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("block", [1 << 20, 7])
 def test_lines_of_json_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    """Wherever a file was cut, the next lines stand by themselves, and no whole item is lost."""
+    """Wherever a file was cut, the next lines are separate, and no whole item is lost."""
     monkeypatch.setattr("scrapy_focus.engine.feeds._BLOCK", block)
     whole, path = written(JsonLinesItemExporter, NASTY), tmp_path / "items.jsonl"
     ends = {i for i, byte in enumerate(whole) if byte == 10} | {i + 1 for i, byte in enumerate(whole) if byte == 10}
@@ -72,7 +72,7 @@ def test_lines_of_json_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_rows_cut_anywhere(tmp_path: Path) -> None:
-    """Wherever a CSV file was cut, in quotes or between them, the rows before are whole and those that are added too."""
+    """Wherever a CSV file was cut, in quotes or between them, the rows before and after are intact."""
     whole, path = written(CsvItemExporter, NASTY), tmp_path / "items.csv"
     starts = [len(written(CsvItemExporter, NASTY[:n])) for n in range(1, len(NASTY) + 1)]
     for cut in range(whole.index(b"\n") + 1, len(whole) + 1):
@@ -102,7 +102,7 @@ def test_rows_cut_anywhere(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_left_alone(tmp_path: Path, options: dict[str, Any], data: bytes) -> None:
-    """Nothing is done to files that have no lines, to dialects, compressed or broken files, and to those that are whole."""
+    """Files without lines, other dialects, compressed or broken files, and intact ones are not changed."""
     path = tmp_path / "items"
     path.write_bytes(data)
     mend(path, options)
@@ -133,7 +133,7 @@ class Slow(Follower):
 
 
 class Mending:
-    """A pipeline that lets the feeds be mended, as the scheduler does."""
+    """A pipeline that has the feeds mended, like the scheduler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -178,12 +178,12 @@ def test_feeds_are_mended_when_they_are_added_to(site: MockSite, tmp_path: Path)
     assert (
         len(
             result.logged(
-                "new.jsonl loses items when the crawl is stopped or killed and resumes: the next run writes it anew"
+                "new.jsonl loses items when the crawl is stopped or killed and resumes: the next run overwrites it"
             )
         )
         == 1
     )
-    assert len(result.logged("ended in a line that was cut")) == 6
+    assert len(result.logged("ended in a cut line")) == 6
     for name, count in zip(names[:5], [9, 9, 4, 4, 1], strict=True):
         lines = read(tmp_path / name)
         assert lines[0] == {"page": "old"}
@@ -198,7 +198,7 @@ def test_feeds_are_mended_when_they_are_added_to(site: MockSite, tmp_path: Path)
 
 @pytest.mark.parametrize("settings", [{"JOBDIR": None}, {"FEEDS": {}}], ids=["no job", "no feed"])
 def test_without_a_job_or_a_feed(site: MockSite, tmp_path: Path, settings: dict[str, Any]) -> None:
-    """Without JOBDIR a file is added to as it is, and without a feed there is nothing to do."""
+    """Without JOBDIR a file is appended to unchanged, and without a feed there is nothing to do."""
     path = tmp_path / "a.jsonl"
     path.write_text("{cut")
     result = run(site, tmp_path, {path: {"format": "jsonlines"}}, **settings)
@@ -211,11 +211,11 @@ def test_without_a_job_or_a_feed(site: MockSite, tmp_path: Path, settings: dict[
 @pytest.mark.parametrize(
     ("uri", "options", "reason"),
     [
-        ("{}/a.json", {"format": "json"}, "a file of json has no end then"),
+        ("{}/a.json", {"format": "json"}, "a file of json is then incomplete"),
         ("{}/a.jsonl.gz", {"format": "jsonlines", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]},
-         "what goes through postprocessing"),
-        ("ftp://127.0.0.1:9/a.jsonl", {"format": "jsonlines"}, "it is stored when it is complete"),
-        ("{}/a.jsonl", {"format": "jsonlines", "overwrite": True}, "the next run writes it anew (overwrite)"),
+         "postprocessed output is then incomplete"),
+        ("ftp://127.0.0.1:9/a.jsonl", {"format": "jsonlines"}, "it is stored only when it is complete"),
+        ("{}/a.jsonl", {"format": "jsonlines", "overwrite": True}, "the next run overwrites it (overwrite)"),
         ("{}/%(time)s.jsonl", {"format": "jsonlines", "overwrite": True}, ""),
         ("{}/%(time)s.csv", {"format": "csv"}, ""),
     ],
@@ -223,7 +223,7 @@ def test_without_a_job_or_a_feed(site: MockSite, tmp_path: Path, settings: dict[
 def test_feeds_that_lose_items_are_named(
     site: MockSite, tmp_path: Path, uri: str, options: dict[str, Any], reason: str
 ) -> None:
-    """One warning for each feed says why a kill costs it items; those that survive one are not named."""
+    """One warning for each feed says why it loses items after a kill; those that survive one are not named."""
     result = run(site, tmp_path, {uri.format(tmp_path): options})
     said = result.logged("loses items when the crawl is stopped or killed and resumes")
     assert [reason in message for message in said] == ([True] if reason else [])
@@ -244,7 +244,7 @@ def with_slots(*slots: Any) -> Any:
 
 
 def test_flushing_never_raises(caplog: pytest.LogCaptureFixture) -> None:
-    """Feeds that are not begun, closed, or have no files do not matter; one that cannot be written is told and logged."""
+    """Closed feeds and feeds without files do not matter; one that cannot be written is reported and logged."""
     closed = io.BytesIO()
     closed.close()
     slots = [
@@ -270,7 +270,7 @@ def test_flushing_never_raises(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_feed_that_cannot_be_read_is_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
-    """Whatever goes wrong while a file is looked at, the feed is opened as Scrapy opens it; no file is no matter."""
+    """Whatever error occurs while a file is read, the feed is opened as in Scrapy; no file is fine."""
 
     def fail(path: Path, options: Any) -> None:
         raise OSError("as asked")
@@ -281,7 +281,7 @@ def test_a_feed_that_cannot_be_read_is_added_to(tmp_path: Path, monkeypatch: pyt
     assert not caplog.records
     with storage.open(None) as file:  # type: ignore[arg-type]
         file.write(b"1")
-    assert "could not be looked at: as asked" in caplog.text
+    assert "could not be read: as asked" in caplog.text
     assert (tmp_path / "sub" / "a.jsonl").read_bytes() == b"1"
 
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-files`` and ``focus-topic``: from a URL to what was found, outside of any project."""
+"""``scrapy focus-files`` and ``focus-topic``: from a URL to results, outside of any project."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def files() -> Iterator[MockSite]:
-    """A site with a file of each kind that is told in another way."""
+    """A site with one file for each way of recognizing a type."""
     links = ("report", "table.csv", "grid.dem", "get?id=1", "get?id=2", "named", "page.html")
     with MockSite(pages={"/": "".join(f'<a href="/{link}">{link}</a>' for link in links)}) as site:
         octets = {"Content-Type": "application/octet-stream"}
@@ -107,7 +107,7 @@ def test_files_are_told_by_what_there_is(files: MockSite, tmp_path: Path, types:
 
 
 def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
-    """In an empty folder: what is obeyed is said first, files and manifest are there, and the site saw who asked."""
+    """In an empty folder: the rules are printed first, files and manifest exist, and the site saw our User-Agent."""
     said, logged = run(tmp_path, "files", files.url("/"), "--types", "pdf,csv", *FAST)
     assert {Path(line["url"]).name for line in manifest(tmp_path / "found")} == {
         "report", "table.csv", "get?id=2", "named",
@@ -127,7 +127,7 @@ def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
 def test_a_file_of_urls_stands_for_them(
     tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Comments and empty lines are skipped; a URL beside the file counts, too."""
+    """Comments and empty lines are skipped; a URL next to the file counts, too."""
     (tmp_path / "seeds.txt").write_text("# sites\nhttp://one.example/\n\nhttps://two.example/data  # tables\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
@@ -138,7 +138,7 @@ def test_a_file_of_urls_stands_for_them(
 
 
 def test_in_a_project_its_settings_count(files: MockSite, tmp_path: Path) -> None:
-    """Who has set a User-Agent or a log for all crawls keeps them; what a project says nothing of is polite."""
+    """A User-Agent or a log level of the project stays; everything else is polite."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine")
     (tmp_path / "mine.py").write_text(f'USER_AGENT = "mine"\nDOWNLOAD_DELAY = 0\nADDONS = {{}}\nDEPTH_LIMIT = {1}\n')
     said, _ = run(tmp_path, "files", files.url("/"), "--types", "csv")
@@ -242,8 +242,9 @@ def test_a_topic_has_a_page_too(tmp_path: Path) -> None:
 def test_structured_data_by_a_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``focus-structured`` says what it is about to do, resumes by the same command with a larger budget, and prints
-    lines of JSON if it is told to; what a page says comes out in one line each.
+    """``focus-structured`` says what it will do, and resumes by the same command with a larger budget.
+
+    It prints lines of JSON if requested; each text of a page is one line.
     """
     monkeypatch.chdir(tmp_path)
 
@@ -371,7 +372,7 @@ def test_a_crawl_resumes_with_what_it_began_with(
 def test_when_a_crawl_ends_that_nobody_limits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], limit: int
 ) -> None:
-    """By default when files cost too much; not where anybody says when it ends, or the policy cannot tell."""
+    """By default when files cost too much; not with a given limit, or if the policy cannot tell."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["files", "http://127.0.0.1:1/", *words, "--dry-run"])
@@ -385,7 +386,7 @@ def test_when_a_crawl_ends_that_nobody_limits(
 
 @pytest.fixture
 def deep() -> Iterator[MockSite]:
-    """A site with ten files at the start, and none in a thousand pages behind."""
+    """A site with ten files at the start, and none in a thousand later pages."""
     items = "".join(f'<li><a href="/{i}.csv">{i}</a></li>' for i in range(10))
     with MockSite(pages={"/": f'<ul>{items}</ul><p><a href="/page/0/1000">tree</a></p>'}) as site:
         answer = (200, {"Content-Type": "text/csv"})
@@ -425,8 +426,9 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_used_up_budget_is_extended(tmp_path: Path) -> None:
-    """A larger one asks for what is missing and nothing twice, and finds what one crawl with as many requests finds;
-    the same one is the next crawl, and so is any with ``--again``.
+    """A larger one fetches what is missing and nothing twice, and finds as much as one crawl with as many requests.
+
+    The same one is the next crawl, and so is any with ``--again``.
     """
     with SiteServer(StatisticsPortal(pages=300, seed=0), validators=True) as server:
         words = ["files", server.url, *FAST, "-s", "FOCUS_SEED=0", "-s", "FOCUS_MAX_INFLIGHT=1"]
@@ -470,7 +472,7 @@ def test_the_next_crawl_is_not_a_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_limit_is_no_reason_to_forget_known_files(deep: MockSite, tmp_path: Path) -> None:
-    """The crawl after a whole one asks for them before it ends for what a new one would cost."""
+    """The crawl after a complete one revisits them before it ends because new ones cost too much."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0", "--cost-limit"]
     run(tmp_path, *words, "0")
     asked = len(deep.log)
@@ -574,7 +576,7 @@ def test_a_wrong_argument_ends_in_one_sentence(
     ],
 )
 def test_a_url_needs_no_scheme(word: str, url: str) -> None:
-    """It is https, but for this machine, where nobody has a certificate."""
+    """It is https, except for this machine, which has no certificate."""
     assert url_of(word) == url
 
 
@@ -621,7 +623,7 @@ def test_only_a_url_is_suggested_in_place_of_what_is_none(word: str, said: str) 
 
 @pytest.mark.parametrize("cls", [DatasetsSpider, TopicSpider])
 def test_spiders_take_what_scrapyd_passes(cls: type) -> None:
-    """Arguments with an underscore in front are kept for whoever passes them; others must be known."""
+    """Arguments with a leading underscore are kept for their sender; others must be known."""
     given = {"root": "https://example.org", "seeds": "https://example.org", "keywords": "a"}
     known = {name: given[name] for name in (("root",) if cls is DatasetsSpider else ("seeds", "keywords"))}
     assert cls(**known, _job="26f7", _version="1")._job == "26f7"

@@ -77,11 +77,11 @@ def test_one_elsewhere_is_believed(machine: Path, settings: dict[str, Any]) -> N
 
 
 def test_a_program_that_is_named_has_to_be_there(machine: Path) -> None:
-    """Or the settings are wrong, whatever else is there."""
+    """Otherwise the settings are wrong, whatever other browsers exist."""
     program(machine / "bin" / "chromium")
     path = machine / "bin" / "mine"
     settings = Settings({"PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": str(path)}})
-    assert f"names {path}, which is no program here" in find_browser(settings).reason
+    assert f"names {path}, which is not a program on this machine" in find_browser(settings).reason
     assert find_browser(settings.copy()).what == ""
     program(path)
     assert find_browser(settings).what == str(path)

@@ -1,4 +1,4 @@
-"""Crawls that go on although something in them went wrong, in the same run or in the next."""
+"""Crawls that continue although something in them failed, in the same run or in the next."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_policy_that_cannot_be_stored_any_more(
     assert len(site.log) == 30
     assert first.errors["checkpoint"] == 6
     assert first.logged("checkpoint of Spoiled failed")
-    assert first.logged("leave out what cannot be pickled in Spoiled.__getstate__")
+    assert first.logged("remove what cannot be pickled in Spoiled.__getstate__")
     asked = len(site.log)
     with pytest.raises(Exception):  # noqa: B017, PT011 (Scrapy hides which)
         crawl(Follower, {**settings, "FOCUS_POLICY": BREADTH_FIRST}, seeds=seeds)
@@ -107,12 +107,12 @@ def test_a_redirect_target_is_known_afterwards(site: MockSite, tmp_path: Path, p
 
 
 def redirects_later(outcome: Outcome) -> float | None:
-    """A goal that does not know at once of pages to which a redirect led."""
+    """A goal that does not know at once the reward of redirect targets."""
     return None if "redirect" in outcome.pick.url else 0.0
 
 
 def test_links_of_pages_whose_rewards_come_late(site: MockSite) -> None:
-    """Requests that wait as they are, and not as records, are there when the reward of their page comes."""
+    """Requests kept in memory, not as records, still exist when the reward of their page comes."""
     result = crawl(Late, {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_GOAL": never}, url=site.url("/page/0/15"))
     assert Counter(site.paths) == Counter(tree_paths(15))
     assert result.outcomes == {"ok": 15}
@@ -131,7 +131,7 @@ def test_a_redirect_target_whose_reward_is_owed(site: MockSite) -> None:
 
 
 class Deep(Follower):
-    """Follows links with a method of its own."""
+    """Follows links with a custom method."""
 
     name = "deep"
 
@@ -160,7 +160,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def stopped(site: MockSite, tmp_path: Path) -> dict[str, Any]:
-    """Let a crawl stop after five pages, and return its settings."""
+    """Stop a crawl after five pages, and return its settings."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_POLICY": BREADTH_FIRST}
     crawl(Deep, {**settings, "FOCUS_BUDGET_REQUESTS": 5}, seeds=[site.url("/page/0/40")])
     assert len(site.log) == 5
@@ -168,7 +168,7 @@ def stopped(site: MockSite, tmp_path: Path) -> dict[str, Any]:
 
 
 def goes_on(site: MockSite, settings: dict[str, Any]) -> Crawled:
-    """Fail unless the right spider fetches all that is left, each page once."""
+    """Fail unless the right spider fetches everything left, each page once."""
     result = crawl(Deep, settings, seeds=[site.url("/page/0/40")])
     assert result.reason == "finished"
     assert Counter(site.paths) == Counter(tree_paths(40))
@@ -282,7 +282,7 @@ class Forgets(TakesTwo):
 @pytest.mark.parametrize("policy", [TakesTwo, Forgets])
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_a_policy_that_keeps_what_it_took(site: MockSite, policy: type[BreadthFirst], at_once: int) -> None:
-    """What it does not return waits again: every page is fetched, and nothing stays in flight."""
+    """Links that it does not return are queued again: every page is fetched, and nothing stays in flight."""
     settings = {"FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": at_once}
     result = crawl(Follower, settings, seeds=[site.url("/page/0/40")])
     assert Counter(site.paths) == Counter(tree_paths(40))
@@ -293,7 +293,7 @@ def test_a_policy_that_keeps_what_it_took(site: MockSite, policy: type[BreadthFi
 
 
 def test_a_log_from_the_second_run_on(site: MockSite, tmp_path: Path) -> None:
-    """Over several runs each pick of those with a log stands in it once, also after the log was moved."""
+    """Over several runs, each pick made with a log is in it once, also after the log was moved."""
     settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_POLICY": BREADTH_FIRST, "FOCUS_CHECKPOINT_EVERY": 4}
     log, moved = tmp_path / "log.jsonl", tmp_path / "moved.jsonl"
     for budget, path in ((10, None), (20, log), (30, log), (40, moved), (100, moved)):
@@ -325,7 +325,7 @@ def test_item_ids_that_nobody_makes(site: MockSite) -> None:
 
 
 class Frozen(Follower):
-    """Looks at what the garbage collector passes over."""
+    """Checks what the garbage collector skips."""
 
     name = "frozen"
 

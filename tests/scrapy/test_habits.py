@@ -76,7 +76,7 @@ def test_a_second_run_from_the_cache(
 def test_two_runs_with_one_job(
     stock: Callable[[type[Spider]], Ran], tmp_path: Path, spider: type[Spider], addon: bool
 ) -> None:
-    """A crawl that is stopped in the middle and run again gives each item once, callbacks with all that they carry."""
+    """A crawl that is stopped and run again yields each item once, and callbacks get all their values."""
     job = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 4}
     with ShopSite() as site:
         first = ran(spider, tmp_path, {**job, "CLOSESPIDER_PAGECOUNT": 4}, addon=addon, site=site)

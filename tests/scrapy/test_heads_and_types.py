@@ -76,7 +76,7 @@ def test_what_heads_find(site: MockSite, tmp_path: Path, addon: bool) -> None:
 
 
 class Attached(Spider):
-    """Makes requests that can only wait as the objects that they are."""
+    """Makes requests that can only be kept in memory."""
 
     name = "attached"
 

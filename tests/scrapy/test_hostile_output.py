@@ -1,4 +1,4 @@
-"""What a site sends never writes to the terminal or the log: names, titles, MIME types, in all that prints them."""
+"""Text of a site never controls the terminal or the log: names, titles, MIME types, wherever they are printed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HOSTILE_NAMES = [
     'class="&#27;[31mRED&#27;]0;PWNED&#7;"', 'id="q\n2026-11-22 00:00:00 [root] ERROR: fake log line"', 'class="[red]hi"',
     'class="&#x202e;back" id="&#x2028;apart"', f'class="{"w" * 3000}"', 'class="&#155;31mC1"',
 ]  # fmt: skip
-OWN_SEQUENCES = re.compile(r"\x1b\[(?:\d*[ABCDGK]|\?25[lh]|[0-9;]*m|H|2J|J)|\r")  # with which rich draws
+OWN_SEQUENCES = re.compile(r"\x1b\[(?:\d*[ABCDGK]|\?25[lh]|[0-9;]*m|H|2J|J)|\r")  # rich draws with these
 
 
 def assert_shows(text: str) -> None:
@@ -87,7 +87,7 @@ def test_the_progress_of_a_crawl(name: str) -> None:
 
 
 def test_names_are_no_markup() -> None:
-    """What looks like rich's markup is shown as it is, and a closing tag without an opening one too."""
+    """Text that looks like rich's markup is shown unchanged, including a closing tag without an opening one."""
     policy = Naming()
     policy.name = "[red]hi[/blue]"
     host: Any = SimpleNamespace(
@@ -103,7 +103,7 @@ def test_names_are_no_markup() -> None:
 
 
 def status_of(text: str) -> dict[str, Any]:
-    """Return what ``focus-status`` is told, with one text wherever there may be one."""
+    """Return the input of ``focus-status``, with one text wherever there may be one."""
     amounts = {"requests": 1, "bytes": 1, "seconds": 1}
     return {
         "jobdir": text, "folder": text, "state": "damaged", "process": None, "damage": text, "spider": text or "x",
@@ -208,7 +208,7 @@ def hostile() -> Iterator[MockSite]:
 
 
 def on_a_terminal(command: list[str], folder: Path) -> str:
-    """Run a command on a pseudo-terminal of its own, and return all that it wrote there."""
+    """Run a command on a pseudo-terminal, and return everything that it wrote there."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
     process = Forked(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
@@ -228,14 +228,14 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
 
 
 def assert_harmless(output: str) -> None:
-    """Fail if anything but the sequences with which a panel is drawn does not show, or a line is forged."""
+    """Fail if any sequence other than those that draw a panel is invisible, or if a line is forged."""
     assert "\x1b[31mRED" not in output
     assert_shows(OWN_SEQUENCES.sub("", output))
     assert not re.search(r"^2026-11-22 00:00:00", output, re.MULTILINE)
 
 
 def test_a_hostile_site_on_a_terminal(hostile: MockSite, tmp_path: Path) -> None:
-    """Panel, log, status and the summary of a recording: nothing that the site sent reaches the terminal as it is."""
+    """Panel, log, status and the summary of a recording: no text of the site reaches the terminal unescaped."""
     (tmp_path / "follow.py").write_text(SPIDER)
     scrapy = [sys.executable, "-m", "scrapy"]
     given = {

@@ -1,4 +1,4 @@
-"""A recording made from what Scrapy's HTTP cache has stored, by Scrapy itself."""
+"""A recording made from Scrapy's HTTP cache, by Scrapy itself."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str]:
 
 
 def test_a_cache_is_recorded(cache: tuple[Path, str], tmp_path: Path) -> None:
-    """Each URL is there as it answered the GET; the recording starts where the crawl did, and can be replayed."""
+    """Each URL has its response to the GET; the recording starts where the crawl did, and can be replayed."""
     folder, root = cache
     counts: list[int] = []
     done = record(HttpCacheImporter(folder), tmp_path / "site.sqlite", bodies=True, progress=counts.append)
@@ -129,7 +129,7 @@ def test_no_cache(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["no body", "half a body", "no headers", "other meta", "no literal", "empty meta"])
 def test_a_half_written_entry(change: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What a kill left is left out, with a warning that names it; the rest is recorded."""
+    """An incomplete entry of a kill is skipped, with a warning that names it; the rest is recorded."""
     fill(tmp_path / "httpcache", gzipped=change == "half a body")
     metas = (tmp_path / "httpcache").glob("*/??/*/meta")
     unpack = gzip.decompress if change == "half a body" else bytes

@@ -1,4 +1,4 @@
-"""Live crawls by importance: what the policy is told of pages, of links that lead elsewhere, and of redirects."""
+"""Live crawls by importance: what the policy receives about pages, external links and redirects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Web:
 
 
 class Follow(Spider):
-    """Asks for every link, those that lead elsewhere included: Scrapy drops them."""
+    """Requests every link, including external ones: Scrapy drops them."""
 
     name = "follow"
     allowed_domains: ClassVar[list[str]] = ["127.0.0.1"]
@@ -49,7 +49,7 @@ class Follow(Spider):
 
 
 class Told(Importance):
-    """Notes what it is told of each page."""
+    """Notes the data that it receives about each page."""
 
     stores = frozenset({__name__})
 

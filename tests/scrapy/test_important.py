@@ -108,8 +108,9 @@ def web() -> Iterator[MockSite]:
 
 
 def test_importance_is_pagerank_of_what_was_seen(web: MockSite, tmp_path: Path) -> None:
-    """Redirects are one page with their end; repeats, links to itself, nofollow and files do not count; links to
-    elsewhere, errors and what is no page take their share.
+    """A redirect and its target are one page; repeats, self-links, nofollow and files do not count.
+
+    External links, errors and other documents take their share.
     """
     done = find(web, tmp_path)
     rows = table(tmp_path)
@@ -138,7 +139,7 @@ def test_importance_is_pagerank_of_what_was_seen(web: MockSite, tmp_path: Path) 
 
 
 def test_the_policy_and_the_table_agree(tmp_path: Path) -> None:
-    """What the policy ends with is the same as the table but for a factor: it is told of the same links."""
+    """The policy's final values equal the table but for a factor: it receives the same links."""
     rng = random.Random(3)
     there = [f"/{n}" for n in range(60)] + ["http://elsewhere.example/1", "http://elsewhere.example/2", "/gone?1"]
     pages = {f"/{n}": links(*rng.sample(there, 7)) for n in range(60)} | {"/": links("/1", "/2")}
@@ -191,7 +192,7 @@ def run(server: SiteServer, out: Path, until: int = 0) -> int:
 
 @pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
-    """The table and the page are those of a crawl that nobody disturbed; a page can be made while it lies dead."""
+    """Table and page are those of an uninterrupted crawl; a page can be written while it is dead."""
     with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.0) as server:
         assert run(server, tmp_path / "whole") == 0
         for until in (30,):
@@ -218,7 +219,7 @@ def timeless(path: Path) -> str:
 
 
 def test_a_report_while_it_runs(web: MockSite, tmp_path: Path) -> None:
-    """Whoever asks gets the pages so far, ranked by the links so far, and harms nothing."""
+    """A report contains the pages so far, ranked by the links so far, and does no harm."""
 
     class Asking(ImportantSpider):
         asked: ClassVar[list[int]] = []
@@ -253,7 +254,7 @@ def test_a_larger_budget_resumes(web: MockSite, tmp_path: Path) -> None:
 
 
 def test_a_folder_has_one_crawl(web: MockSite, tmp_path: Path) -> None:
-    """A second one is refused before anything is requested, and what is there stays."""
+    """A second one is refused before anything is requested, and existing files stay."""
     find(web, tmp_path)
     there = (tmp_path / "importance.csv").read_bytes()
     web.log.clear()
@@ -310,7 +311,7 @@ def test_urls_go_to_a_pipe(web: MockSite, tmp_path: Path, capfd: pytest.CaptureF
     ("self_links", "n"), [(10_000, 100), (0, 12_000), pytest.param(0, 100_000, marks=pytest.mark.slow)]
 )
 def test_a_page_with_very_many_links(tmp_path: Path, self_links: int, n: int) -> None:
-    """No link is lost: neither of very many, nor behind ten thousand links of a page to itself."""
+    """No link is lost: neither of very many, nor after ten thousand links of a page to itself."""
     home = links(*(["/"] * self_links)) + "".join(f'<a href="/page/{k}">x</a>' for k in range(n))
     with MockSite(pages={"/": home}) as site:
         find(site, tmp_path, budget="5")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 
-OUTSIDE = "127.0.0.2"  # stands for the Internet: a subclass takes it for public
+OUTSIDE = "127.0.0.2"  # represents the Internet: a subclass treats it as public
 
 
 class Judge(PublicOnlyMiddleware):
@@ -96,7 +96,7 @@ def test_one_line_is_enough(site: MockSite) -> None:
 
 
 class Unguarded(Follower):
-    """Goes to a server on this machine by a link, as it were, of a start page that is no network's."""
+    """Follows a link to a server on this machine, as if from a public start page."""
 
     def __init__(self, site: MockSite, **kwargs: Any) -> None:
         super().__init__(seeds=["data:text/html,<p>"], **kwargs)
@@ -126,8 +126,9 @@ def test_a_redirect_of_a_seed_is_no_seed(site: MockSite, outside: MockSite) -> N
 
 @pytest.mark.parametrize("second", ["public", "inside"])
 def test_a_name_that_changes(site: MockSite, outside: MockSite, monkeypatch: pytest.MonkeyPatch, second: str) -> None:
-    """A name of a start page that turns to an inside address later is refused; one of a link in the moment between, too:
-    what came from there is dropped.
+    """A start page's name that changes to an inside address is refused; so is a link's name that changes in between.
+
+    A response that came from there is dropped.
     """
     if REACTOR:
         pytest.skip("with a reactor names come from its resolver")
@@ -209,7 +210,7 @@ def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Pat
 
 
 def test_a_recording_asks_no_inside_sub_domain(site: MockSite, outside: MockSite, tmp_path: Path) -> None:
-    """The recorder, which goes to all sub-domains of a site, leaves those that lead inside; its own roots may be there."""
+    """The recorder, which visits all sub-domains of a site, skips inside ones; its own roots may be inside."""
     from scrapy_focus.lab.recordings.writer import SiteWriter
     from scrapy_focus.lab.spiders.recorder import RecordSpider
 

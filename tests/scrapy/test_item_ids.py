@@ -1,4 +1,4 @@
-"""Items with an id that is the same whenever their page is fetched, so that whoever keeps them can drop repeats."""
+"""Items with an id that is the same whenever their page is fetched, so that repeats can be dropped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _OnSite(Spider):
 
 
 class Several(_OnSite):
-    """Gives two items for each page of a tree, and one more that another callback makes of a page of its own."""
+    """Yields two items for each page of a tree, and one more by another callback for another page."""
 
     name = "several"
 
@@ -71,7 +71,7 @@ def ids(result: Crawled) -> dict[str, str]:
 
 @pytest.mark.reactor
 def test_the_same_in_every_run(site: MockSite) -> None:
-    """Each item has an id of its own, and has it again in a crawl that goes through the pages in another order."""
+    """Each item has a unique id, and the same one in a crawl with another order of pages."""
     first = ids(crawl(Several, {**IDS, "FOCUS_POLICY": BreadthFirst}, addon=True, site=site))
     order = list(site.paths)
     site.log.clear()
@@ -101,7 +101,7 @@ def test_the_same_after_a_stop(site: MockSite, tmp_path: Path) -> None:
 
 
 class Redirected(_OnSite):
-    """Asks for pages that redirect, fail at first, or come twice with callbacks of their own."""
+    """Requests pages that redirect, fail at first, or are fetched twice with different callbacks."""
 
     name = "redirected"
 
@@ -120,7 +120,7 @@ class Redirected(_OnSite):
 
 
 def test_redirects_errbacks_and_pages_that_come_twice(site: MockSite) -> None:
-    """A redirect keeps the id of what was asked for, a second request for a URL has its own; without a page there is none."""
+    """A redirect keeps the id of its request, a second request for a URL has another; without a page there is none."""
     result = crawl(Redirected, IDS, addon=True, site=site)
     items = {item["what"]: item.get("item_id") for item in result.items}
     assert items.pop("no page") is None
@@ -175,7 +175,7 @@ class Frozen:
 
 
 class Kinds(_OnSite):
-    """Gives what it is told to, on two pages."""
+    """Yields the given items, on two pages."""
 
     name = "kinds"
     kinds: list[Any] = []
@@ -205,7 +205,7 @@ def test_every_kind_of_item(site: MockSite, kind: Any, scheduler: str) -> None:
 
 @pytest.mark.parametrize("scheduler", ["ours", "stock"])
 def test_items_without_the_field(site: MockSite, scheduler: str) -> None:
-    """An item that cannot have an id goes on as it is; the log says once for each class what to do, and all are counted."""
+    """An item without room for an id is unchanged; the log says once for each class what to do, and all are counted."""
     spider = type("Unfit", (Kinds,), {"kinds": [Bare, BareClassic, dict, Frozen]})
     result = crawl(spider, IDS if scheduler == "ours" else {**IDS, "SCHEDULER": STOCK}, addon=True, site=site)
     assert len(result.items) == 8
@@ -218,7 +218,7 @@ def test_items_without_the_field(site: MockSite, scheduler: str) -> None:
 
 
 class Reused(_OnSite):
-    """Yields items that have an id already: of its own, or of the item before, in the same object or a copy."""
+    """Yields items that have an id already: an own one, or that of the item before, in the same object or a copy."""
 
     name = "reused"
 
@@ -259,7 +259,7 @@ def test_nothing_is_remembered_of_pages_that_are_done(site: MockSite, monkeypatc
 
 @pytest.mark.parametrize("addon", [False, True])
 def test_off_by_default(site: MockSite, addon: bool) -> None:
-    """Without the setting items are left alone, nothing is logged of it, and the middleware is not there."""
+    """Without the setting items are not changed, nothing is logged about it, and the middleware does not exist."""
     result = crawl(Several, {}, addon=addon, site=site)
     assert not any("item_id" in item for item in result.items)
     assert result.crawler.get_spider_middleware(ItemIdMiddleware) is None

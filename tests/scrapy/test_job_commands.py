@@ -33,7 +33,7 @@ SITE = _Site(200)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A job in which a crawl was killed after 30 outcomes, 5 of them since its last checkpoint."""
+    """A job of a crawl that was killed after 30 outcomes, 5 of them since its last checkpoint."""
     jobdir = tmp_path_factory.mktemp("made") / "job"
     job = Job(jobdir / "focus", every=25)
     crawl = Crawl(TagPath(probe=False), seed=1, job=job, budget=Budget(requests=100))
@@ -56,7 +56,7 @@ def job(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str, expect: int = 0) -> str:
-    """Run a command in this process, and return all that it printed."""
+    """Run a command in this process, and return its output."""
     with pytest.raises(SystemExit) as ended:
         execute(["scrapy", *words])
     said = "".join(capsys.readouterr())
@@ -65,7 +65,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str, expect: int = 0) -> st
 
 
 def test_the_commands_run_as_commands(job: Path) -> None:
-    """Both are found by ``scrapy``, in a process of their own, and print nothing but what they have to say."""
+    """Both are found by ``scrapy``, in separate processes, and print only their reports."""
     for command, last in (("focus-status", "files"), ("focus-check", "job is well")):
         words = [sys.executable, "-m", "scrapy", command, "job"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -77,7 +77,7 @@ def test_the_commands_run_as_commands(job: Path) -> None:
 
 
 def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each line begins with its label; a long one goes on under its text; nothing is wider than the screen."""
+    """Each line begins with its label; a long one continues under its text; nothing is wider than the screen."""
     lines = call(capsys, "focus-status", "job").splitlines()
     assert lines[:2] == [
         "job",
@@ -100,7 +100,7 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
 
 
 def test_the_folder_of_a_command_stands_for_its_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was given with --out is enough: nobody has to know where in it the JOBDIR is."""
+    """The folder of --out is enough: nobody has to know where its JOBDIR is."""
     Path("found/.focus").mkdir(parents=True)
     job.rename("found/.focus/job")
     assert call(capsys, "focus-status", "found").splitlines()[0] == "found/.focus/job"
@@ -108,7 +108,7 @@ def test_the_folder_of_a_command_stands_for_its_job(job: Path, capsys: pytest.Ca
 
 
 def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every field is there, with its type: scripts rely on them."""
+    """Every field exists, with its type: scripts rely on them."""
     found = json.loads(call(capsys, "focus-status", "job", "--json"))
     kinds: dict[str, Any] = {
         "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "spider": str, "policy": str, "goal": str,
@@ -126,7 +126,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_check_says_what_is_wrong_and_repairs_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 1 for what is wrong, 0 after the repair, and from then on."""
+    """Status 1 for damage, 0 after the repair, and from then on."""
     (journal,) = (job / "focus").glob("journal.*")
     journal.write_bytes(journal.read_bytes()[:-7])
     said = call(capsys, "focus-status", "job", expect=1)
@@ -162,7 +162,7 @@ def test_what_cannot_be_repaired_is_said(job: Path, capsys: pytest.CaptureFixtur
         (["a", "b"], 2, "name one JOBDIR"),
         (["job", "--repair"], 2, "there is no option --repair"),
         (["nowhere"], 1, "Error: nowhere does not exist; name the JOBDIR of a crawl"),
-        (["."], 1, "Error: . is no JOBDIR of scrapy_focus: it has no folder focus"),
+        (["."], 1, "Error: . is not a JOBDIR of scrapy_focus: it has no folder focus"),
         (["stock"], 1, "Error: stock is a JOBDIR of Scrapy's own scheduler"),
         (["old"], 1, "Error: old/focus was written by scrapy_focus 0.1.0"),
     ],
@@ -170,7 +170,7 @@ def test_what_cannot_be_repaired_is_said(job: Path, capsys: pytest.CaptureFixtur
 def test_bad_arguments_are_explained(
     command: str, words: list[str], status: int, message: str, job: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is no crawl of ours is one line, and says what it is."""
+    """For anything but a crawl of ours, one line says what it is."""
     Path("stock/requests.queue").mkdir(parents=True)
     Path("old/focus").mkdir(parents=True)
     Path("old/focus/crawl.json").write_text("{}")
@@ -179,7 +179,7 @@ def test_bad_arguments_are_explained(
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[tuple[Forked, Path]]:
-    """A crawl of the example project that goes on and on, and its JOBDIR."""
+    """A long crawl of the example project, and its JOBDIR."""
     with MockSite(latency=0.02) as site:
         root, out = site.url("/page/0/1000000000"), tmp_path / "found"
         words = ["crawl", "datasets", "-a", f"root={root}", "-a", f"out={out}", "-s", f"JOBDIR={tmp_path / 'job'}"]
@@ -210,7 +210,7 @@ def test_a_crawl_can_be_watched(running: tuple[Forked, Path], capsys: pytest.Cap
         assert time.monotonic() < end, outcomes
         assert process.poll() is None
         time.sleep(0.1)
-        if any(map(size, (jobdir / "focus").glob("journal.*"))):  # the first checkpoint is there
+        if any(map(size, (jobdir / "focus").glob("journal.*"))):  # the first checkpoint exists
             found = json.loads(call(capsys, "focus-status", str(jobdir), "--json"))
             assert (found["state"], found["process"]) == ("in use", process.pid)
             outcomes.append(found["outcomes"])

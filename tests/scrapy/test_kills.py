@@ -66,7 +66,7 @@ def nursery() -> Iterator[Nursery]:
 
 @dataclass
 class Reference:
-    """What a crawl does that nobody kills."""
+    """The result of an uninterrupted crawl."""
 
     english: bool
     asks: Counter[Asked]
@@ -88,7 +88,7 @@ def whole(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Referen
 
 
 def refer(nursery: Nursery, folder: Path, *, english: bool) -> Reference:
-    """Crawl without a kill, and verify that by what the portal says of itself."""
+    """Crawl without a kill, and verify the result with the portal's own data."""
     with KilledSite(english=english) as site:
         hunt = Hunt(site, folder, BREADTH_FIRST, random.Random(0))
         hunt.run(nursery, [])
@@ -138,7 +138,7 @@ class Done:
         return opened(self.hunt.folder / "job/focus", self.hunt.settings)
 
     def check(self, reference: Reference) -> None:
-        """Fail unless it did what one does that nobody kills."""
+        """Fail unless it did the same as an uninterrupted one."""
         try:
             self.check_reached(reference)
             self.check_repeats(reference)
@@ -153,7 +153,7 @@ class Done:
                 self.crawl.close()
 
     def check_reached(self, reference: Reference) -> None:
-        """Everything was fetched, and every item is there, as often as its page was fetched at most."""
+        """Everything was fetched, and every item exists, at most as often as its page was fetched."""
         if self.budget:
             assert self.hunt.stats["finish_reason"] == "focus_budget_requests"
             assert self.items.keys() <= reference.items.keys()
@@ -162,7 +162,7 @@ class Done:
             assert reference.answered <= self.answered
             assert self.items.keys() == self.ids("feed.jsonl").keys() == reference.items.keys()
         assert self.ids("feed.jsonl") <= self.items, "the feed has less of what was lost"
-        if "FOCUS_KILL_SAFE_FETCH" not in self.hunt.settings:  # else items come again with an answer from the disk
+        if "FOCUS_KILL_SAFE_FETCH" not in self.hunt.settings:  # else items are scraped again from a stored response
             times = Counter(asked.path for asked, status in self.hunt.site.answered if status in (200, 404))
             assert not {item: n for item, n in self.items.items() if item.startswith("/") and n > times[item]}
 
@@ -212,7 +212,7 @@ class Done:
                 yield Asked("GET", more_at(path))
 
     def check_budget(self) -> None:
-        """What was counted was sent, but for what was about to be sent at a kill."""
+        """All counted requests were sent, except those about to be sent at a kill."""
         used, sent = self.crawl.budget.requests_used, len(self.hunt.site.log)
         assert self.hunt.stats["focus/requests"] == used
         assert sent <= used <= sent + len(self.hunt.kills) * (CONCURRENT + 1)
@@ -341,7 +341,7 @@ def summary(all_done: list[Done]) -> str:
 def test_a_killed_crawl_does_what_another_does(
     nursery: Nursery, tmp_path: Path, settings: dict[str, Any], plan: list[str], english: Reference
 ) -> None:
-    """Every page is fetched and every item is there, only what was in flight is fetched twice, and nothing is unlearned."""
+    """Every page is fetched and every item exists, only pages in flight are fetched twice, and nothing is unlearned."""
     done = hunted(nursery, tmp_path / "0", settings, plan, 1, english)
     assert len(done.hunt.kills) >= len(plan) - 1
     print(summary([done]))
@@ -349,7 +349,7 @@ def test_a_killed_crawl_does_what_another_does(
 
 @pytest.mark.slow
 def test_a_budget_is_for_all_runs(nursery: Nursery, tmp_path: Path, english: Reference) -> None:
-    """The site gets no request more than allowed, and fewer only by those that a kill kept from going out."""
+    """The site gets no more requests than allowed, and fewer only by those that a kill prevented."""
     budget = {"FOCUS_BUDGET_REQUESTS": 250}
     done = hunted(nursery, tmp_path / "0", HASHED | budget, ["after_requests", "at_a_new_journal"], 2, english)
     print(summary([done]))

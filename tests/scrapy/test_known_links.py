@@ -56,7 +56,7 @@ class Twice(Scheduled):
 
 
 class OtherFilter(RFPDupeFilter):
-    """Not Scrapy's own, for all that anybody knows."""
+    """Not known to be Scrapy's own."""
 
 
 class OtherFingerprinter(RequestFingerprinter):
@@ -64,7 +64,7 @@ class OtherFingerprinter(RequestFingerprinter):
 
 
 class Watchful(BreadthFirst):
-    """Notes all that it is given, and what it chose."""
+    """Notes everything that it receives, and its choices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Watchful(BreadthFirst):
 
 
 class Mover(Watchful):
-    """Is given links to URLs that wait, too."""
+    """Receives links to queued URLs, too."""
 
     wants_known = frozenset({State.WAITING})
 
@@ -179,7 +179,7 @@ def test_only_what_a_policy_does_not_want_is_dropped(site: MockSite, policy: Any
 
 
 def test_a_policy_sees_the_keys_of_known_links(site: MockSite) -> None:
-    """In document order, each as often as it is there, but for those that the page is the first to have."""
+    """In document order, each as often as it occurs, except those that the page is the first to have."""
     ours, alone = with_and_without(site, Knower)
     known, policy = ours.scheduler.crawl.policy.known, ours.scheduler.crawl.policy
     assert known == alone.scheduler.crawl.policy.known
@@ -202,7 +202,7 @@ def test_a_policy_sees_the_keys_of_known_links(site: MockSite) -> None:
 
 
 def test_not_now_is_no_giving_up(site: MockSite) -> None:
-    """A link that the policy left as it was comes again with the next page that has it."""
+    """A link that the policy left unchanged comes again with the next page that has it."""
     for page in range(4):
         site.pages[f"/from/{page}"] = '<a href="/to/1">1</a><a href="/to/2">2</a><a href="/to/2">2 again</a>'
     site.pages |= {"/to/1": "1", "/to/2": "2"}
@@ -219,7 +219,7 @@ def test_not_now_is_no_giving_up(site: MockSite) -> None:
 
 
 class Merciful(Watchful):
-    """Gives each link up that it sees for the first time, but for seeds, and takes it when it comes again."""
+    """Gives each link up the first time, except seeds, and takes it the second time."""
 
     wants_known = frozenset({State.GIVEN_UP})
 
@@ -233,7 +233,7 @@ class Merciful(Watchful):
 
 
 class Partial(Scheduled):
-    """Gives requests that wait as they are, with a callback that cannot be stored."""
+    """Yields requests that are kept in memory, with a callback that cannot be stored."""
 
     name = "partial"
 
@@ -263,7 +263,7 @@ def test_what_was_given_up_may_be_placed_after_all(site: MockSite) -> None:
 
 @pytest.mark.parametrize("addon", [False, True])
 def test_a_known_request_costs_no_fingerprint(site: MockSite, monkeypatch: pytest.MonkeyPatch, addon: bool) -> None:
-    """Its URL is looked up first: only requests that are new to the crawl are told apart by what their fingerprints say."""
+    """Its URL is looked up first: only requests new to the crawl need a fingerprint."""
     asked: dict[int, Request] = {}
     fingerprint = RequestFingerprinter.fingerprint
 

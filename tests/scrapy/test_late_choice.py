@@ -44,7 +44,7 @@ pytestmark = pytest.mark.alone
 
 @pytest.fixture
 def hosts() -> Iterator[list[MockSite]]:
-    """Four sites, each on an address of its own."""
+    """Four sites, each on a different address."""
     with ExitStack() as stack:
         yield [stack.enter_context(MockSite(f"127.0.0.{i}")) for i in range(1, 5)]
 
@@ -74,14 +74,14 @@ def test_no_host_starves(hosts: list[MockSite], n_hosts: int, addon: bool, tmp_p
 
 
 def test_a_slow_host_is_kept_busy() -> None:
-    """Where an answer takes longer than the delay, as many requests are out as the delay allows."""
+    """If a response takes longer than the delay, as many requests are in flight as the delay allows."""
     with MockSite(latency=0.3) as site:
         crawl(Follower, {**POLITE, "FOCUS_BUDGET_REQUESTS": TURNS}, seeds=[site.url(f"/ok?{i}") for i in range(100)])
         assert site.most_open >= 3
 
 
 def test_without_a_delay_all_places_are_used() -> None:
-    """Without a delay, as many requests are out as Scrapy allows for a host."""
+    """Without a delay, as many requests are in flight as Scrapy allows for a host."""
     with MockSite(latency=0.05) as site:
         crawl(Follower, {"CONCURRENT_REQUESTS_PER_DOMAIN": 6}, seeds=[site.url("/page/0/60")])
         assert site.most_open == 6

@@ -61,7 +61,7 @@ def test_what_one_crawl_learned_helps_the_next(portal: SiteServer, tmp_path: Pat
 
 @ADDON
 def test_what_was_learned_is_written_however_a_crawl_ends(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """By its budget, by Scrapy, or because nothing is left; a file that is there is replaced."""
+    """By its budget, by Scrapy, or because nothing is left; an existing file is replaced."""
     path = tmp_path / "learned.npz"
     sizes = []
     for settings in ({"FOCUS_BUDGET_REQUESTS": 3}, {"CLOSESPIDER_PAGECOUNT": 20}, {}):
@@ -77,7 +77,7 @@ def test_what_was_learned_is_written_however_a_crawl_ends(site: MockSite, tmp_pa
 
 
 def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -> None:
-    """The file is read once: a crawl that goes on has its own record, and what it learned is written again."""
+    """The file is read once: a resumed crawl has its own record, and its learned state is written again."""
     path = tmp_path / "learned.npz"
     seeds = [site.url("/page/0/120")]
     crawl(Follower, {"FOCUS_LEARNED_TO": str(path), "FOCUS_BUDGET_REQUESTS": 60}, seeds=seeds)
@@ -110,7 +110,7 @@ def test_a_crawl_that_comes_back_begins_with_what_another_learned(site: MockSite
 
 
 class Wrecker(Follower):
-    """Puts a file where the folder of what is learned was."""
+    """Puts a file in place of the folder for the learned state."""
 
     def parse(self, response: Any) -> Any:
         folder = Path(self.settings["FOCUS_LEARNED_TO"]).parent
@@ -158,7 +158,7 @@ def test_a_log_that_finds_no_room(site: MockSite) -> None:
 
 
 def test_what_cannot_be_written_in_the_end(site: MockSite, tmp_path: Path) -> None:
-    """It is logged in a line and counted, all else is closed as ever, and the process ends with status 1."""
+    """It is logged in a line and counted, all else is closed as usual, and the process ends with status 1."""
     folder = tmp_path / "learned"
     settings = {"FOCUS_LEARNED_TO": str(folder / "learned.npz"), "JOBDIR": str(tmp_path / "job")}
     result = crawl(Wrecker, settings, seeds=[site.url("/page/0/20")])

@@ -54,7 +54,7 @@ class PlainSpider(scrapy.Spider):
 
 
 def begin(server: SiteServer, log: Path, *command: object, **settings: object) -> Forked:
-    """Begin a command of Scrapy's in a process of its own, with all hosts behind a server."""
+    """Start a Scrapy command in a separate process, with all hosts on one server."""
     words = [sys.executable, "-m", "scrapy", *map(str, command)]
     for name, value in (SETTINGS | settings).items():
         words += ["-s", f"{name}={value}"]
@@ -74,7 +74,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def chain(n: int) -> dict[str, Page]:
-    """Pages each of which links to the next and has its word; that of the first is also on the second, and so on."""
+    """Pages that each link to the next and have a word; that of the first is also on the second, and so on."""
     return {
         f"http://h{i}.test/": html(
             f"http://h{i + 1}.test/ next", text=f"{name(i)} {name(i + 1)}", title="bees" * (not i)
@@ -133,16 +133,14 @@ def test_a_topic_that_drifts_is_seen(tmp_path: Path) -> None:
     assert 20 < int(counted) < 40
     page = (tmp_path / "found" / "index.html").read_text()
     assert '<div class="warning" role="note"><p>the topic drifts: too many words</p></div>' in page
-    [share] = re.findall(
-        r"<li>About ([\d.]+) % of the pages that it met are on the topic, as it estimates\.</li>", page
-    )
+    [share] = re.findall(r"<li>About ([\d.]+) % of the pages seen are on the topic, by its estimate\.</li>", page)
     found = read_status(tmp_path / "job")
     assert found["alarm"] == "the topic drifts: too many words"
     assert f"{share} %" in found["said"][0]
 
 
 def test_a_topic_in_settings_makes_a_topic_crawl(tmp_path: Path) -> None:
-    """One line of settings lets any spider look for a topic: here the links with its words come first."""
+    """One setting makes any spider look for a topic: here the links with its words come first."""
     (tmp_path / "spider.py").write_text(PLAIN)
     pages = {"http://h0.test/": html(*(f"http://x{i}.test/ steel" for i in range(9)), "http://y.test/ honey"),
              "http://y.test/": html(text="honey of the bees, honey and bees"),
@@ -199,7 +197,7 @@ def test_positives_or_keywords_alone_are_enough(herbs: Herbs, tmp_path: Path, ki
     assert found["rewards"] == pytest.approx(
         sum(page["relevance"] >= 0.5 for page in pages), abs=4
     )  # it learns between
-    said = r"about \d.* % of the pages that it met are on the topic, as it estimates"
+    said = r"about \d.* % of the pages seen are on the topic, by its estimate"
     assert all(re.fullmatch(said, each) for each in found["said"])
     assert len(found["said"]) == ("positives" in kind), "keywords alone learn nothing"
     assert check_job(tmp_path / "job", say=str).is_well

@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
 
 def datasets(site: MockSite, folder: Path, *more: str, weighed: bool = False) -> Run:
-    """Crawl a site with the spider of the example project, in a process of its own; a fork if its memory is not weighed."""
+    """Crawl a site with the spider of the example project, in a separate process; a fork unless memory is measured."""
     out, log = folder / "out", folder / "log"
     command = [sys.executable, "-m", "scrapy", "crawl", "datasets", "-a", f"root={site.url('/')}", "-a", f"out={out}"]
     env = {**os.environ, "PYTHONPATH": str(PROJECT.parent)}
@@ -150,7 +150,7 @@ def test_the_ratio_is_a_setting(site: MockSite, limit: float | None, passes: boo
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True])
 def test_bytes_count_as_they_came(site: MockSite, addon: bool) -> None:
-    """A budget of bytes counts a compressed body by what was sent, not by what it inflates to."""
+    """A budget of bytes counts a compressed body by its size on the network, not after inflation."""
     body = gzip.compress(b"<p>" + bytes(MIB))
     site.answers["/"] = lambda n: (200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, body)
     result = crawl(Follower, {}, addon=addon, seeds=[site.url("/")])
@@ -175,7 +175,7 @@ class Reading(ProtegoRobotParser):
 @pytest.mark.reactor
 @pytest.mark.parametrize("encoding", ["", "gzip", "br"])
 def test_a_long_robots_txt_is_read_to_500_kib(site: MockSite, encoding: str) -> None:
-    """What stands there holds, the rest is not read, in whatever way it is sent."""
+    """The rules in them hold, the rest is not read, however it is sent."""
     body = b"User-agent: *\nDisallow: /forbidden\n" + b"# nothing of use\n" * (11 * MIB // 17)
     coded = {"gzip": gzip.compress, "br": lambda data: brotli.compress(data, quality=1), "": bytes}[encoding](body)
     site.answers["/robots.txt"] = lambda n: (
@@ -284,7 +284,7 @@ def test_a_file_has_a_name_whatever_its_server_says(header: str, name: str) -> N
     ],
 )
 def test_a_name_tells_what_a_file_is(header: bytes) -> None:
-    """A body of which only the name says that it is CSV is a file, however the name is written."""
+    """A body that only its name identifies as CSV is a file, however the name is written."""
     headers = {"Content-Type": "application/octet-stream", "Content-Disposition": header}
     page = ResponsePage(Response("http://h/get/1", headers=headers, body=b"1"))
     assert FilesGoal(types=["csv"]).finds("application/octet-stream", page.url, page)

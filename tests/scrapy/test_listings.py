@@ -24,7 +24,7 @@ INDEX = '<?xml version="1.0"?><sitemapindex xmlns="http://www.sitemaps.org/schem
 
 
 def say(site: MockSite, path: str, mime: str, body: str | bytes) -> None:
-    """Let a path be answered so."""
+    """Set the answer of a path."""
     answer = 200, {"Content-Type": mime}, body.encode() if isinstance(body, str) else body
     site.answers[path] = lambda times: answer
 

@@ -1,4 +1,4 @@
-"""Lists of which a browser shows a part: it is said that there is more."""
+"""Lists that a browser shows only in part: the message says that there is more."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_list_that_was_cut_is_said(site: MockSite, monkeypatch: pytest.MonkeyP
 
 
 def test_the_page_of_results_counts_requests_to_other_hosts_apart() -> None:
-    """As a part of those that the browser sent, and only where there were some."""
+    """They are shown as a part of the browser's requests, and only if there were some."""
     counts = {"browser/read": 14, "browser/requests": 174, "browser/elsewhere": 97}
     (said,) = _rendered(Notes(crawl=1, runs=[], answers=[], state={"rendered": counts}))
     assert "rendered 14 pages, with 174 further requests (97 of them to other hosts); 0 were refused" in said

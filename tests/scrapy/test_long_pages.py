@@ -36,7 +36,7 @@ def test_a_page_ends_before_one_tag_or_one_byte_too_many(body: bytes, kept: byte
 
 
 def test_long_pages_are_cut_for_all_who_ask_and_counted() -> None:
-    """A page of a million elements comes with the first ones, in its own encoding; files and short pages as they are."""
+    """A page of a million elements is cut, in its own encoding; files and short pages are unchanged."""
     crawler = get_crawler()
     middleware = LongPagesAreCut.from_crawler(crawler)
     request = Request("http://a.test/")
@@ -55,7 +55,7 @@ def test_long_pages_are_cut_for_all_who_ask_and_counted() -> None:
     ("location", "followed"), [("/x", "http://a.test/x"), ("http://[::1", ""), ("http://a:b/", "")]
 )
 def test_what_a_page_sends_its_visitors_on_to(location: str, followed: str) -> None:
-    """A refresh gives an absolute URL, and what is no URL none."""
+    """A refresh gives an absolute URL, an invalid one gives none."""
     body = f'<meta http-equiv="refresh" content="0; url={location}">'.encode()
     assert refresh_of(HtmlResponse("http://a.test/", body=body)) == followed
 
@@ -73,7 +73,7 @@ def test_what_a_page_sends_its_visitors_on_to(location: str, followed: str) -> N
     ],
 )
 def test_what_scrapy_cannot_parse_is_no_page(body: bytes, readable: bool) -> None:
-    """A page can be read exactly where its selector can be had."""
+    """A page can be read exactly if its selector works."""
     response = HtmlResponse("http://a.test/", body=body)
     assert can_be_read(response) is readable
     if not readable:

@@ -1,7 +1,7 @@
-"""A policy that learns chooses when what is about to be learned is learned; what waits otherwise holds nothing up.
+"""A policy that learns chooses only after pending outcomes are learned; pages that wait otherwise block nothing.
 
-Nothing here depends on how fast the machine is: the engine's heartbeat is off, and sites and callbacks hold what they
-have until as much is out as should be.
+Nothing here depends on the speed of the machine: the engine's heartbeat is off, and sites and callbacks hold their
+output until as many requests are in flight as expected.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.reactor
 MANY = {"CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64}
-LATE = 20  # pages of which it is known later what they are worth
+LATE = 20  # pages whose reward is known later
 EIGHT = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
 
 
 @pytest.fixture(autouse=True)
 def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever lets a request go has to wake the engine; and no machine is so slow that a download takes too long."""
+    """Every event that allows a request has to wake the engine; and no download counts as slow."""
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 100 * HANG)
     monkeypatch.setattr(room, "LONGEST", math.inf)
 
 
 class Counting(BreadthFirst):
-    """Counts, before each choice, the picks that are out and those that it has learned."""
+    """Counts, before each choice, the picks in flight and those that it has learned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Together(MockSite):
 
 
 class Waiting(Follower):
-    """Its callbacks wait until so many of them do, and what they are about to say is worth something."""
+    """Its callbacks wait until so many of them do, and their output earns a reward."""
 
     until = 40
     waiting = most = 0
@@ -109,7 +109,7 @@ def test_no_more_are_out_than_concurrent_requests(site: MockSite, addon: bool) -
 
 @pytest.mark.slow
 def test_few_are_out_as_long_as_little_is_known(site: MockSite) -> None:
-    """At each choice no more than the rule says, and as many as it says where enough links wait."""
+    """At each choice no more than the rule allows, and as many if enough links are queued."""
     result = crawl(Follower, {**MANY, "FOCUS_POLICY": Counting}, seeds=_linked(site, 400))
     assert len(site.paths) == 401
     assert all(out < min(64, most_out(learned)) for out, learned in result.policy.choices)
@@ -138,7 +138,7 @@ def test_the_bound_can_be_another_or_none(site: MockSite) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [EIGHT, MANY], ids=["8", "64"])
 def test_callbacks_that_wait_hold_nothing_up(site: MockSite, settings: dict[str, Any]) -> None:
-    """As many wait as there are pages: all that the site can deliver is asked for, and nobody waits for a heartbeat."""
+    """As many wait as there are pages: everything the site can deliver is requested, without a heartbeat."""
     result = crawl(Waiting, {**settings, "FOCUS_POLICY": Counting}, seeds=_pages(site, 60))
     assert len(site.paths) == 60
     assert result.spider.most >= Waiting.until
@@ -161,7 +161,7 @@ class Pipeline:
 
 
 def test_pipelines_that_wait_hold_nothing_up(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items wait as callbacks do."""
+    """Items wait like callbacks."""
     monkeypatch.setattr(Pipeline, "most", 0)
     settings = {**EIGHT, "FOCUS_POLICY": Counting, "ITEM_PIPELINES": {Pipeline: 100}}
     result = crawl(Follower, settings, seeds=_pages(site, 60))
@@ -170,7 +170,7 @@ def test_pipelines_that_wait_hold_nothing_up(site: MockSite, monkeypatch: pytest
 
 
 class Taking:
-    """Takes items one after the other, each after a while that is no time."""
+    """Takes items one after another, each some turns later, but at the same time."""
 
     async def process_item(self, item: Any) -> Any:
         for _ in range(room.TURNS // 2):
@@ -187,7 +187,7 @@ class Dropping(Taking):
 
 
 class Talkative(Follower):
-    """Gives so many items that their way takes more turns than a page that waits is given."""
+    """Yields so many items that they take more turns than a waiting page is given."""
 
     def parse(self, response: Any) -> Iterator[Any]:
         for n in range(12):
@@ -244,7 +244,7 @@ def unknown(outcome: Outcome) -> float | None:
 
 
 def test_rewards_that_come_later_hold_nothing_up(site: MockSite) -> None:
-    """A page that came back is out no more, whenever it is known what it is worth."""
+    """A fetched page is no longer in flight, whenever its reward is known."""
     settings = {**EIGHT, "FOCUS_POLICY": Counting, "FOCUS_GOAL": unknown}
     result = crawl(Rewarding, settings, seeds=_pages(site, 60))
     assert len(site.paths) == 60
@@ -262,7 +262,7 @@ class Moved(Follower):
 
 
 def test_redirects_and_retries_are_one_pick(site: MockSite) -> None:
-    """None of them is held up by the others, and no more are out."""
+    """None of them is blocked by the others, and no more are in flight."""
     result = crawl(Moved, {**EIGHT, "FOCUS_POLICY": Counting, "RETRY_TIMES": 1}, seeds=[site.url("")])
     assert len(site.paths) == 60 * 2 + 60 * 2
     assert max(out for out, _ in result.policy.choices) == 8 - 1

@@ -1,4 +1,4 @@
-"""Crawls in which few links may wait, over HTTP."""
+"""Crawls with a small limit of queued links, over HTTP."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Popular(BreadthFirst):
 
 
 class Kept(Follower):
-    """Gives requests that wait as they are, with a callback that cannot be stored."""
+    """Yields requests that are kept in memory, with a callback that cannot be stored."""
 
     name = "kept"
 
@@ -113,7 +113,7 @@ class Kept(Follower):
 @pytest.mark.parametrize("spider", [Follower, Kept])
 @pytest.mark.parametrize("addon", [False, True])
 def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:
-    """Those that many link to later are fetched after all, once; requests of those given up are not held."""
+    """Links that are found often later are fetched after all, once; requests of those given up are not held."""
     settings = {"FOCUS_POLICY": Popular, "FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8}
     result = crawl(spider, settings, addon=addon, seeds=[web.url("/0")])
     paths = [path for path in web.paths if path != "/robots.txt"]
@@ -126,7 +126,7 @@ def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> 
 
 
 def test_requests_of_links_that_are_given_up_are_not_held(web: MockSite) -> None:
-    """Where they wait as they are, and no link comes back."""
+    """Even if they are kept in memory, and no link is found again."""
     settings = {"FOCUS_POLICY": BreadthFirst, "FOCUS_MOST_WAITING": FEW}
     result = crawl(Kept, settings, addon=True, seeds=[web.url("/0")])
     assert result.stats["focus/link/dropped"] > 50

@@ -1,4 +1,4 @@
-"""Whatever a policy, a goal or our own code raises, the crawl goes on: every page is fetched, the error is counted."""
+"""Whatever a policy, a goal or our own code raises, the crawl continues: every page is fetched, errors are counted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Flaky(BreadthFirst):
 
 
 class Wrong(BreadthFirst):
-    """Answers with what is not allowed."""
+    """Returns forbidden values."""
 
     def __init__(self, *, answer: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def test_a_policy_that_answers_nonsense(site: MockSite, answer: str) -> None:
 
 
 def test_a_policy_that_cannot_undo(site: MockSite) -> None:
-    """An error while a pick is released is counted, and the pick waits again."""
+    """An error while a pick is released is counted, and the pick is queued again."""
     settings = {
         "FOCUS_POLICY": Flaky, "FOCUS_POLICY_PARAMS": {"method": "release", "chance": 1.0}, "FOCUS_BUDGET_REQUESTS": 5,
         "ROBOTSTXT_OBEY": True,
@@ -142,7 +142,7 @@ def test_a_policy_that_cannot_undo(site: MockSite) -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize("answer", ["raise", "much", float("nan"), float("inf"), [1]], ids=str)
 def test_a_goal_that_cannot_tell(site: MockSite, answer: Any) -> None:
-    """A goal that raises, or answers with no finite number, is counted; the reward is 0 and the crawl goes on."""
+    """A goal that raises, or returns no finite number, is counted; the reward is 0 and the crawl continues."""
     result = crawl_tree(site, {"FOCUS_GOAL": Grumpy(answer)})
     assert result.errors == {"goal": PAGES}
     assert result.stats["focus/reward"] == 0
@@ -235,7 +235,7 @@ class Babbling(BreadthFirst):
     ids=lambda value: type(value).__name__,
 )
 def test_a_policy_that_babbles_about_itself(site: MockSite, answer: Any) -> None:
-    """Progress is shown to the end, each complaint once, the crawl ends as ever, and costs end it no earlier."""
+    """Progress is shown to the end, each complaint once, the crawl ends as usual, and costs do not end it earlier."""
     settings = {
         "FOCUS_POLICY": Babbling, "FOCUS_POLICY_PARAMS": {"answer": answer}, "FOCUS_PROGRESS": "log", "LOGSTATS_INTERVAL": 0.02,
         "FOCUS_COST_LIMIT": 1, "DOWNLOAD_DELAY": 0.005,

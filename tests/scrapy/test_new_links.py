@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class KnownSet:
-    """URLs without fragments that are known, and those that a page was found to have."""
+    """Known URLs without fragments, and those found on a page."""
 
     def __init__(self, urls: Collection[str], *, tells_keys: bool) -> None:
         self.urls = {*urls}
@@ -69,7 +69,7 @@ def bare(url: str) -> str:
 
 
 def of_a_crawl(response: TextResponse, host: Knowing) -> TextResponse:
-    """Return the response as it is when the scheduler has handed its request out."""
+    """Return the response to a request that the scheduler has handed out."""
     request = Request(response.url)
     request.meta[PICK] = PickId.of(1, host)  # type: ignore[arg-type]
     response.request = request
@@ -150,12 +150,12 @@ def page_of(given_links: list[tuple[str, ...]], base: str) -> str:
 def test_what_is_new_is_what_scrapy_gives(
     given_links: list[tuple[str, ...]], base: str, url: str, encoding: str, chosen: dict[str, Any], data: st.DataObject
 ) -> None:
-    """With any arguments and any page, in the same order; what is left out would be dropped, and is told of once."""
+    """With any arguments and any page, in the same order; skipped ones would be dropped, and are reported once."""
     body = page_of(given_links, base).encode(encoding, "xmlcharrefreplace")
     response = HtmlResponse(url, body=body, encoding=encoding)
     try:
         theirs = LinkExtractor(**chosen).extract_links(response)
-    except ValueError as error:  # a base that is no URL
+    except ValueError as error:  # an invalid base
         with pytest.raises(type(error)):
             NewLinks(**chosen).extract_links(of_a_crawl(response, Knowing(KnownSet([], tells_keys=False))))
         return
@@ -192,7 +192,7 @@ def is_requested(url: str) -> bool:
 @given(urls, hrefs)
 @settings(max_examples=n_examples(500), deadline=None)
 def test_plain_urls_are_what_joining_gives(base: str, href: str) -> None:
-    """A text that is written behind another is the URL, or nothing; where a query is empty, the same page."""
+    """The appended text is the URL, or nothing; with an empty query, the same page."""
     plain = plain_joiner(base)(href)
     if plain:
         page = HtmlResponse(base, body=f'<a href="{href.replace("&", "&amp;")}">x</a>'.encode(), encoding="utf-8")
@@ -205,7 +205,7 @@ def test_plain_urls_are_what_joining_gives(base: str, href: str) -> None:
 @given(st.lists(hrefs, max_size=10), urls, st.data())
 @settings(max_examples=n_examples(200), deadline=None)
 def test_links_of_our_spiders(given_hrefs: list[str], url: str, data: st.DataObject) -> None:
-    """What is passed over is left out, once each, and all else is there in the same order."""
+    """Skipped ones are reported once each, and all others come in the same order."""
     body = "".join(f'<a href="{href.replace("&", "&amp;")}">x</a>' for href in given_hrefs).encode()
     response = HtmlResponse(url, body=body, encoding="utf-8")
     root, base = response.selector.root, get_base_url(response)
@@ -270,7 +270,7 @@ def test_what_a_filter_raises_is_raised() -> None:
 
 
 def test_an_id_knows_whose_it_is() -> None:
-    """As long as that is there; a copy and a pickle of it are plain numbers."""
+    """As long as the crawl exists; a copy and a pickle of it are plain numbers."""
     host = Knowing(KnownSet([], tells_keys=False))
     pick_id = PickId.of(7, host)  # type: ignore[arg-type]
     assert pick_id == 7
@@ -287,7 +287,7 @@ def test_an_id_knows_whose_it_is() -> None:
 
 
 class ByKey(Watchful):
-    """Is given the keys of links that wait."""
+    """Receives the keys of queued links."""
 
     wants_known = frozenset({State.WAITING})
     known_by_key = True
@@ -389,4 +389,4 @@ def test_a_fragment_makes_no_other_page(site: MockSite) -> None:
         site.log.clear()
         result = crawl(ExtractingNew, {"FOCUS_POLICY": BREADTH_FIRST}, addon=addon, seeds=[site.url("/f")])
         assert site.paths == ["/f", "/g"]
-        assert result.spider.scheduled == 3  # the seed, and both links to /g, which nobody knew then
+        assert result.spider.scheduled == 3  # the seed, and both links to /g, unknown then

@@ -65,7 +65,7 @@ BREAKING = ("/truncated", "/badgzip")
 
 
 class OdderSite(OddSite):
-    """With answers in which two odd things come together."""
+    """With answers that combine two oddities."""
 
     def _odd(self) -> dict[str, Answer]:
         hrefs = [*MORE, *LINKS, "/chain/1", "/row/1", "/row/2", "http://nowhere.127.0.0.1/"]
@@ -139,7 +139,7 @@ def ends(log: Path) -> list[tuple[str, str, str, float]]:
 
 
 def comparable(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out what Scrapy asks for by itself, and what its HTTP library asks for twice by itself."""
+    """Remove requests that Scrapy sends by itself, and those that its HTTP library repeats."""
     return [each for each in asked if not each[1].startswith(("/robots.txt", "/reset"))]
 
 
@@ -149,7 +149,7 @@ def comparable(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
 def test_live_and_simulated_picks_end_alike(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path, policy: type[Policy], budget: int | None
 ) -> None:
-    """To the end, and with a budget that is used up in the middle of a redirect, say; robots.txt takes one request."""
+    """To the end, and also with a budget that ends in the middle of a redirect; robots.txt takes one request."""
     goal, params = FilesGoal(stored=True), {"probe": False} if policy is TagPath else {}
     settings = {} if budget is None else {"FOCUS_BUDGET_REQUESTS": budget + 1}
     asked = live(server, tmp_path / "live.jsonl", policy, FOCUS_POLICY_PARAMS=params, **settings)
@@ -167,7 +167,7 @@ def test_live_and_simulated_picks_end_alike(
 def test_the_log_of_a_live_crawl_is_replayed(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path, policy: type[Policy], name: str
 ) -> None:
-    """All of it, HEADs included, with what it found; and another policy gets as many requests."""
+    """All of it, including HEADs, with what it found; and another policy gets as many requests."""
     live(server, tmp_path / name, policy, FOCUS_BUDGET_REQUESTS=90)
     answer = counterfactual(tmp_path / name, BreadthFirst(), FilesGoal(stored=True), recorded)
     settled = [end for end in ends(tmp_path / name) if end[2] != "released"]
@@ -182,7 +182,7 @@ def test_the_log_of_a_live_crawl_is_replayed(
 def test_the_log_of_a_crawl_with_many_in_flight_is_replayed(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path
 ) -> None:
-    """In the order in which it chose, with one in flight and with many."""
+    """In the order of its choices, with one in flight and with many."""
     log = tmp_path / "live.jsonl"
     live(server, log, TagPath, CONCURRENT_REQUESTS=16, CONCURRENT_REQUESTS_PER_DOMAIN=16, FOCUS_MAX_INFLIGHT=0)
     for options in ({}, {"concurrency": 8, "latency": 0.1}):

@@ -80,7 +80,7 @@ POLICIES = [name for name, preset in known_policies().items() if not PolicySpec.
 DEFAULT = next(name for name in POLICIES if PolicySpec.parse(name).load() is BranchingBandit)
 ROWS = rows_of({})  # of features
 NAMES = [*SETTINGS, *(row.name for row in ROWS)]
-PARAMS = ["FOCUS_POLICY_PARAMS"]  # all that a policy has to do with
+PARAMS = ["FOCUS_POLICY_PARAMS"]  # everything about a policy
 
 
 def check_message(error: ConfigError, *named: str) -> None:
@@ -93,7 +93,7 @@ def check_message(error: ConfigError, *named: str) -> None:
 
 
 def read(settings: Settings, policy: type[Policy], folder: Path) -> None:
-    """Do all that is done with settings before a crawl starts."""
+    """Do everything that happens with settings before a crawl starts."""
     config = Config.from_settings(settings, policy, ROWS)
     config.make_policy()
     config.make_budget()
@@ -112,7 +112,7 @@ def test_any_value_of_a_setting(name: str, policy: str, tmp_path: Path, monkeypa
     """It is read, or an error of at most 500 characters names the setting, and repeats no long value."""
     monkeypatch.chdir(tmp_path)
     found, worked = PolicySpec.parse(policy).load(), 0
-    settings = Settings()  # once, as it takes longer to make than all that is done with it
+    settings = Settings()  # once, as it takes longer to create than everything else
     for value in VALUES:
         settings.set(name, value)
         try:
@@ -149,7 +149,7 @@ def test_any_value_of_a_parameter(policy: str, name: str, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("value", ["csv", 5, 0.5, None], ids=repr)
 def test_parameters_are_checked_where_they_enter(value: Any) -> None:
-    """Whoever makes a policy without any setting is told the same."""
+    """Constructing a policy without settings raises the same."""
     if isinstance(value, float):
         BranchingBandit(theta=value)
         return

@@ -1,4 +1,4 @@
-"""A policy, a goal, a stop rule and a frontier of one's own: named in the settings, each one class and no registration."""
+"""A custom policy, goal, stop rule and frontier: named in the settings, one class each and no registration."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ LIVE = {
 
 
 class Odd:
-    """The portal with what happens on the web: a calendar that ends, servers that fail, pages that send visitors on."""
+    """The portal with typical problems: a calendar that ends, servers that fail, pages that redirect visitors."""
 
     def __init__(self) -> None:
         self.portal = StatisticsPortal(pages=200, seed=3)
@@ -74,7 +74,7 @@ class Odd:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SiteServer, RecordedSite]]:
-    """A server, and a recording of all that it answers."""
+    """A server, and a recording of all its answers."""
     with SiteServer(Odd()) as server:
         path = tmp_path_factory.mktemp("parity") / "odd.sqlite"
         with SiteWriter(path, roots=[server.url], bodies=True, source="test") as writer:
@@ -234,7 +234,7 @@ def test_with_few_waiting_links_both_are_the_same(
 def test_the_default_policy_is_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path
 ) -> None:
-    """Where nobody chooses a policy, the add-on crawls with BranchingBandit, which knows what files are looked for."""
+    """Without a chosen policy, the add-on uses BranchingBandit, which knows the wanted files."""
     server, site = recorded
     server.log.clear()
     args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}

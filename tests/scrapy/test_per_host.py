@@ -1,4 +1,4 @@
-"""Twenty sites below one name that is no public suffix: a limit by domain takes them for one, a limit by host does not."""
+"""Twenty sites below one name that is not a public suffix: one for the domain limit, twenty for the host limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE = {"FOCUS_MAX_INFLIGHT": 4, "FOCUS_SEED": 1, "DOWNLOAD_DELAY": 0, "ROBOTSTXT
 
 @pytest.fixture
 def land(monkeypatch: pytest.MonkeyPatch) -> Iterator[Handmade]:
-    """Serves a page that links to all ministries of a country, each of which has four pages."""
+    """Serves a page that links to all ministries of a country, each with four pages."""
     pages = {SEED: html(*(f"http://{host}/0 ministry" for host in HOSTS))}
     for host in HOSTS:
         pages |= {
@@ -89,7 +89,7 @@ def test_structured_spider_counts_by_host(land: Handmade, tmp_path: Path) -> Non
 def test_topic_spider_counts_by_host(
     land: Handmade, tmp_path: Path, arguments: dict[str, str], params: dict[str, Any]
 ) -> None:
-    """By an argument, or by the parameters of its policy, beside those that follow from its arguments."""
+    """By an argument, or by the parameters of its policy, in addition to those of its arguments."""
     arguments = {"seeds": SEED, "keywords": "tax", "out": str(tmp_path / "out.jsonl"), **arguments}
     crawl(TopicSpider, {**ONE, **params}, addon=True, **arguments)
     assert asked(land) == dict.fromkeys(HOSTS, 3)

@@ -50,7 +50,7 @@ class Ticking(Follower):
 
 
 class Parts(BreadthFirst):
-    """Notes how many links it is given at once, in which turn of the loop, and what was known of their page."""
+    """Notes how many links it receives at once, in which turn of the loop, and the state of their page."""
 
     given: list[tuple[int, int, float]] = []
     paths: list[str] = []
@@ -70,7 +70,7 @@ class Parts(BreadthFirst):
 def test_a_page_with_many_links_is_placed_in_turns(
     site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addon: bool, job: bool
 ) -> None:
-    """Every link is placed once, with its path, the reward of the page known, and the loop goes on between the parts."""
+    """Every link is placed once, with its path and the reward of its page, and the loop runs between the parts."""
     monkeypatch.setattr("scrapy_focus.engine.turns._TURN", 0.0)  # however fast the machine is
     n = 4 * PART + 100
     site.pages["/"] = links([f"/a{i}" for i in range(n)])
@@ -122,7 +122,7 @@ def test_a_stop_in_the_middle_of_a_page_loses_no_link(site: MockSite, tmp_path: 
 
 @ADDON
 def test_links_of_no_page_are_placed_in_parts(site: MockSite, addon: bool) -> None:
-    """So many start requests at once, or links of a page that cannot be told, do not hold the loop either."""
+    """So many start requests at once, or links of an unknown page, do not block the loop either."""
 
     class Loose(Follower):
         name = "loose"

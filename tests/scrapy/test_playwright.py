@@ -46,7 +46,7 @@ for (const path of ["/ok?one", "/ok?two", "/file?type=text/csv&size=100"]) {
 
 
 class Rendered(Spider):
-    """Has the first page rendered, and fetches what it links to as it is."""
+    """Has the first page rendered, and fetches its links unrendered."""
 
     name = "rendered"
 
@@ -66,7 +66,7 @@ class Rendered(Spider):
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_links_made_by_scripts(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """Links that only exist in the browser are followed, and stand where the script put them."""
+    """Links that only exist in the browser are followed, and have the place that the script gave them."""
     site.pages["/scripted"] = SCRIPTED
     result = crawl(Rendered, {**SETTINGS, "FOCUS_LOG": str(tmp_path / "log.jsonl")}, addon=addon, site=site)
     assert len(result.items) == 4
@@ -108,7 +108,7 @@ if (navigator.serviceWorker) navigator.serviceWorker.register("/file?type=text/j
 window.open("/framed?popup"); window.open("OTHER/framed?popup");
 </script></body></html>"""
 FRAMED = "<html><script>fetch('/redirect?to=/ok?framed'); new WebSocket('ws://' + location.host + '/ok?socket')</script></html>"
-# Its links come with what a script fetches, long after the page itself is loaded.
+# Its links appear with a script's response, long after the page itself is loaded.
 FETCHING = """<html><body><ul class="made"></ul><script>
 const wait = new Promise(done => setTimeout(done, 1000));
 wait.then(() => fetch("/ok?data")).then(answer => answer.text()).then(() => {
@@ -230,7 +230,7 @@ def test_pages_that_lead_where_they_must_not(site: MockSite) -> None:
 
 
 def test_bytes_of_all_answers_count(site: MockSite) -> None:
-    """Bytes are those that came over the network, of the page and all that it asked for, announced or not."""
+    """Bytes are those received over the network, of the page and all its requests, announced or not."""
     files = ["/file?type=text/plain&size=200000", "/file?type=text/plain&size=300000&hide=1"]
     site.pages["/big"] = f"<html><script>for (const file of {files}) fetch(file).then(a => a.text())</script></html>"
     result = crawl(Everywhere, SETTINGS, seeds=[site.url("/big")], meta=pausing())
@@ -328,8 +328,9 @@ def shared_browser(folder: Path) -> Iterator[str]:
 
 
 def test_a_browser_that_is_shared(site: MockSite, tmp_path: Path) -> None:
-    """In a browser that others use too the budget and robots.txt hold for all that does not come by redirects, nor
-    while a page is closed: an event source tries again and again.
+    """In a shared browser, budget and robots.txt hold for all requests except redirects and those of a closing page.
+
+    An event source, for example, tries again and again.
     """
     page = (
         GREEDY.replace("/redirect?to=", "").replace("OTHER", "").replace("WSBASE", site.url("").replace("http", "ws"))
@@ -350,7 +351,7 @@ def test_a_browser_that_is_shared(site: MockSite, tmp_path: Path) -> None:
 
 
 def snippet() -> str:
-    """Return the example of the documentation of how to wait for what scripts fetch."""
+    """Return the documentation's example of waiting for what scripts fetch."""
     text = (Path(__file__).parents[2] / "docs" / "browser.rst").read_text()
     blocks = text.split(".. code-block:: python\n")[1:]
     block = next(block for block in blocks if "wait_for_selector" in block)
@@ -374,7 +375,7 @@ def test_what_scripts_fetch_has_to_be_waited_for(site: MockSite, tmp_path: Path)
 
 
 def test_waiting_until_nothing_is_fetched(site: MockSite) -> None:
-    """``networkidle`` waits for what is fetched at once, without knowing what."""
+    """``networkidle`` waits for immediate requests, whatever they are."""
     site.pages["/fetching"] = FETCHING.replace("1000", "100")
     meta = {"playwright_page_goto_kwargs": {"wait_until": "networkidle"}}
     result = crawl(Everywhere, SETTINGS, seeds=[site.url("/fetching")], meta=meta)

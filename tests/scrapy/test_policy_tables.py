@@ -32,7 +32,7 @@ SPIDERS = [
 
 
 class Showing(BreadthFirst):
-    """Shows what came, and how much waits."""
+    """Shows outcomes, and how many links are queued."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Silent(BreadthFirst):
 
 
 class Babbling(BreadthFirst):
-    """Shows what is no table."""
+    """Returns invalid tables."""
 
     def tables(self) -> Any:
         return [("Came", ("url",), [(None,)])]

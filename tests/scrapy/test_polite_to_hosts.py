@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-SCHEDULERS: list[dict[str, Any]] = [  # each with what else it takes
+SCHEDULERS: list[dict[str, Any]] = [  # each with its further settings
     {"SCHEDULER": "scrapy_focus.FreshScheduler"},
     {"SCHEDULER": "scrapy_focus.ForagerScheduler", "FOCUS_POLICY_PARAMS": {"territory": "host"}},
 ]
@@ -45,7 +45,7 @@ def crawl_web(
     crawl_delay: float = 0.0,
     requests: int = REQUESTS,
 ) -> tuple[Crawled, dict[str, list[float]]]:
-    """Crawl some hosts, of which the last asks for a delay; return when requests went out to each, robots.txt apart."""
+    """Crawl some hosts, the last with a Crawl-delay; return the times of requests to each, except robots.txt."""
     clock = FastClock(SPEED, BEGIN + DAY)
     tiny: dict[str, Any] = {"sections": 2, "topics": 4, "archive": 30}
     web = NewsWeb([Manner(**tiny)] * (HOSTS - 1) + [Manner(**tiny, crawl_delay=crawl_delay)], days=30.0, clock=clock)

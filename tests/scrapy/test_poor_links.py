@@ -1,4 +1,4 @@
-"""Live crawls of a blog whose articles each have a login of their own: it is asked for last, by settings and commands."""
+"""Live crawls of a blog with a login for each article: logins are fetched last, by settings and commands."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_commands_ask_for_logins_last() -> None:
 
 
 def test_a_command_asks_for_logins_last(site: MockSite, tmp_path: Path) -> None:
-    """Its published policy puts them behind pages to which fewer links lead."""
+    """Its published policy puts them after pages with fewer links to them."""
     settings = {**ONE, "FOCUS_POOR_LAST": FOCUS_POOR_LAST, "ROBOTSTXT_OBEY": False}
     crawl(ImportantSpider, settings, addon=True, root=blog(site), out=str(tmp_path))
     assert logins(site) == LAST

@@ -1,4 +1,4 @@
-"""What is said of a crawl while it runs: how far it is, how long it takes, what it found, and by which links."""
+"""Progress of a running crawl: how far it is, how long it takes, what it found, and by which links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outcome(url: str, arm: int = 0, mime: str = "text/csv") -> Outcome:
 
 
 def note(finds: Finds, arm: int, text: str, page: str, *, url: str = "http://a/x.csv", earned: float = 1.0) -> None:
-    """Let a link of an arm come back."""
+    """Report the outcome of a link of an arm."""
     request = Request(url, headers={"Referer": page}, meta={"link_text": text})
     entry: Any = SimpleNamespace(request=request)
     finds.note(entry, outcome(url, arm), earned)
@@ -47,7 +47,7 @@ def status(sent: float, passed: float, rate: str = "", **limits: float) -> Any:
 
 
 def test_arms_in_words() -> None:
-    """What the links say, with numbers left open, and where they stand; what came to nothing counts as a pull."""
+    """Text of the links, with placeholders for numbers, and their pages; links without reward count as pulls."""
     finds = Finds()
     for i in range(10):
         note(finds, 3, f"Download (CSV, {i} kB)", f"http://a/publication/{i}/data")
@@ -167,7 +167,7 @@ def test_what_the_next_find_costs(cost: float | None, ends_in: int | None, said:
 @settings(max_examples=n_examples(40), deadline=None)
 @given(text=st.text(max_size=400), width=st.integers(8, 140))
 def test_hostile_names_and_narrow_terminals(text: str, width: int) -> None:
-    """What a site sent is spelled, is no markup, and no line is wider than the terminal."""
+    """Text of a site is escaped, is not markup, and no line is wider than the terminal."""
     finds = Finds()
     note(finds, 0, "[bold]\x1b]0;x\x07" + text, f"http://a/{text}/1", url=f"http://a/{text}.csv")
     console = Console(file=io.StringIO(), width=width, force_terminal=False)

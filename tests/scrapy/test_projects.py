@@ -158,7 +158,7 @@ class Unfiltered(Plain):
 
 
 class Errbacks(_OnSite, Spider):
-    """Goes on from errbacks, with keyword arguments."""
+    """Follows links from errbacks, with keyword arguments."""
 
     name = "errbacks"
 
@@ -263,7 +263,7 @@ class Seeds(_OnSite, Spider):
 @pytest.mark.slow
 @ADDON
 def test_thousands_of_seeds(addon: bool) -> None:
-    """All seeds of a flood are taken, and wait as small records."""
+    """All seeds of a flood are taken, and queued as small records."""
     with MockSite(latency=0.05) as site:
         result = crawl(Seeds, {"FOCUS_BUDGET_REQUESTS": 40, "CONCURRENT_REQUESTS": 4}, addon=addon, site=site)
         assert len(site.log) == 40
@@ -274,7 +274,7 @@ def test_thousands_of_seeds(addon: bool) -> None:
 
 
 class Waiting(_OnSite, Spider):
-    """Each callback gives a request and then waits until that page has come, three deep."""
+    """Each callback yields a request and then waits for its page, three deep."""
 
     name = "waiting"
 
@@ -304,7 +304,7 @@ def test_callbacks_may_wait_for_other_pages(
 
 
 class Listed(_OnSite, Spider):
-    """Has a list of pages of which none leads anywhere."""
+    """Has a list of pages without links."""
 
     name = "listed"
 
@@ -380,7 +380,7 @@ class Unstored(_OnSite, Spider):
 
 @ADDON
 def test_stats_say_what_is_on_the_disk(addon: bool, site: MockSite, tmp_path: Path) -> None:
-    """With JOBDIR requests are counted as by Scrapy's scheduler: on the disk but for those that cannot be stored."""
+    """With JOBDIR requests are counted like by Scrapy's scheduler: on disk, except those that cannot be stored."""
     result = crawl(Unstored, {"JOBDIR": str(tmp_path)}, addon=addon, site=site)
     counts = {name: n for name, n in result.stats.items() if name.startswith("scheduler/")}
     assert counts == {

@@ -1,4 +1,4 @@
-"""Hosts that ask to be left alone for a while are: ``Retry-After``, robots.txt that cannot be had, ``Crawl-delay``."""
+"""Hosts that ask for a pause get one: ``Retry-After``, an unavailable robots.txt, ``Crawl-delay``."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def gap(site: MockSite, path: str) -> float:
     [(429, "seconds", False), (503, "date", False), (503, "seconds", True), (429, "date", True)],
 )
 def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: bool, status: int, how: str) -> None:
-    """Nothing is asked of it for as long, other hosts are; then the page comes again, and all others with it."""
+    """Nothing is sent to it for so long, but to other hosts; then the page is fetched, and all its others."""
 
-    value = str(WAIT) if how == "seconds" else formatdate(time.time() + 86_400, usegmt=True)  # which is cut to WAIT
+    value = str(WAIT) if how == "seconds" else formatdate(time.time() + 86_400, usegmt=True)  # cut to WAIT
 
     def busy(n: int) -> Answer | None:
         """Until others were asked meanwhile."""
@@ -132,7 +132,7 @@ def test_nobody_is_put_off_for_longer_than_is_allowed(site: MockSite, settings: 
     site.pages["/busy"] = "now"
     begin = time.monotonic()
     result = crawl(Follower, settings, seeds=[site.url("/")])
-    assert time.monotonic() - begin < 250  # a wait that nobody cut takes 300 at least
+    assert time.monotonic() - begin < 250  # without the cut, the wait takes 300 at least
     assert result.outcomes == {"ok": 14}
 
 
@@ -167,7 +167,7 @@ def test_a_head_that_is_refused_comes_again(site: MockSite) -> None:
 
 @pytest.mark.reactor
 def test_a_host_that_never_answers_otherwise_ends(site: MockSite) -> None:
-    """Scrapy's retries are as many as ever, so the crawl comes to its end."""
+    """Scrapy's number of retries does not change, so the crawl ends."""
     site.answers["/busy"] = busy_at_first(503, 99, retry_after="1")
     result = crawl(Follower, {"RETRY_TIMES": 2}, seeds=[site.url("/busy")])
     assert site.paths == ["/busy"] * 3
@@ -295,7 +295,7 @@ def test_why_a_host_is_closed_is_said_at_once(site: MockSite, answer: Answer, wh
 
 @pytest.mark.reactor
 def test_only_start_hosts_and_longer_waits_are_worth_a_warning(site: MockSite, other: MockSite) -> None:
-    """Hosts that links lead to, and waits no longer than the last one, are put off without a warning."""
+    """Hosts of other links, and pauses no longer than the last one, are logged without a warning."""
     site.pages["/"] = f'<a href="{other.url("/busy")}">x</a>' + "".join(f'<a href="/busy?{i}">x</a>' for i in range(2))
     for i in range(2):
         site.answers[f"/busy?{i}"] = busy_at_first(429, retry_after="2")
@@ -309,7 +309,7 @@ def test_only_start_hosts_and_longer_waits_are_worth_a_warning(site: MockSite, o
 
 
 class PlainOnly(BaseRequestHandler):
-    """Answers what is no HTTP as servers of HTTP do."""
+    """Answers anything but HTTP like an HTTP server."""
 
     def handle(self) -> None:
         self.request.recv(4096)
@@ -435,7 +435,7 @@ def test_nofollow(site: MockSite, header: bool, obey: bool) -> None:
 @PAGE_WISHES
 @pytest.mark.parametrize("obey", [True, False])
 def test_noindex(site: MockSite, header: bool, obey: bool) -> None:
-    """Such a page is no result and earns nothing; its links are followed."""
+    """Such a page is not a result and earns nothing; its links are followed."""
     site.pages["/"] = '<a href="/closed">x</a>'
     site.answers["/closed"] = lambda n: wishing("noindex", header, '<a href="/ok">x</a>')
     result = crawl(Follower, {"FOCUS_OBEY": ["noindex"] if obey else []}, addon=True, seeds=[site.url("/")])

@@ -61,7 +61,7 @@ def test_a_day_in_the_log_of_the_server(site: MockSite) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize("rate", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_day_with_five_kills(rate: int, tmp_path: Path) -> None:
-    """As many lines, fewer only by those that a kill kept from going out."""
+    """As many lines, fewer only by requests that a kill prevented."""
     settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_BUDGET_RATE": f"{rate}/day"}
     with MockSite() as site, Nursery() as nursery:
         for part in range(1, 7):
@@ -180,7 +180,7 @@ def test_the_status_of_a_job_says_the_rate(site: MockSite, tmp_path: Path, capsy
     ("rate", "words"), [("2000", "a day or an hour"), ("0/day", "allows nothing"), (-3, "nothing")]
 )
 def test_a_wrong_rate_ends_before_anything_is_asked(site: MockSite, rate: Any, words: str) -> None:
-    """With what is wrong, and what to give."""
+    """With the error, and what to set."""
     with pytest.raises(ConfigError, match=f"FOCUS_BUDGET_RATE is .*{words}"):
         crawl(Follower, {"FOCUS_BUDGET_RATE": rate}, seeds=[site.url("/ok")])
     assert not site.log

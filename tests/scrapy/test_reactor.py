@@ -1,4 +1,4 @@
-"""The main scenarios once more, in a process of their own with Twisted's asyncio reactor."""
+"""The main scenarios once more, in a separate process with Twisted's asyncio reactor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(REACTOR, reason="this is that process")
 
 
 TESTS = Path(__file__).parent
-WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which it waits
+WAITS = TESTS / "test_put_off_hosts.py"  # it takes a minute, mostly waiting
 #: What is tried by default: budgets, outcomes, and connections with TLS. Commands run in the reactor anyway.
 MAIN = [TESTS / f"test_{name}.py" for name in ("certificates", "exact_budgets", "one_outcome")]
 
@@ -33,13 +33,13 @@ def test_the_same_with_a_reactor() -> None:
 
 @pytest.mark.slow
 def test_the_same_with_a_reactor_alone() -> None:
-    """So does every one of those that compare times."""
+    """So does every test that compares times."""
     run_marked("reactor and not slow and alone", *marked_files(), workers=0)
 
 
 @pytest.mark.slow
 def test_waiting_is_the_same_with_a_reactor() -> None:
-    """So does every one of those that wait for hosts that were put off."""
+    """So does every test that waits for paused hosts."""
     run_marked("reactor and not slow and not alone", WAITS)
 
 
@@ -50,7 +50,7 @@ def marked_files() -> list[Path]:
 
 
 def run_marked(marked: str, *files: Path, workers: int = 2) -> None:
-    """Run the tests of these files that are marked so, in Twisted's reactor; most of the time they wait."""
+    """Run the marked tests of these files in Twisted's reactor; most of the time they wait."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-m", marked, "-q", "-p", "no:cacheprovider", "-n", str(workers), *files],
         env={**os.environ, "FOCUS_TEST_REACTOR": "1"},

@@ -1,4 +1,4 @@
-"""``scrapy focus-record``: what it writes down of a site, how it goes on, and what it says to those who err."""
+"""``scrapy focus-record``: what it records of a site, how it resumes, and its error messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until something is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < end
@@ -86,12 +86,12 @@ def recorded_pages(path: Path) -> int:
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             return int(database.execute("SELECT count(*) FROM pages WHERE status IS NOT NULL").fetchone()[0])
-    except sqlite3.OperationalError:  # it is not there yet, or being written
+    except sqlite3.OperationalError:  # it does not exist yet, or is being written
         return 0
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """Return what a recording says of each URL, whatever the order in which they were found."""
+    """Return the record of each URL, whatever the order in which they were found."""
     site = RecordedSite(path)
     try:
         return {
@@ -134,7 +134,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def test_everything_linked_is_recorded(odd: Recorded) -> None:
-    """Each URL that is linked, framed or led to by a redirect is there with its own answer, and nothing else is."""
+    """Each URL that is linked, framed or a redirect target has its own response, and nothing else is recorded."""
     site = odd.site
     found = {
         url.removeprefix(odd.root): int(site.status[page]) or site.errors.get(page)
@@ -153,7 +153,7 @@ def test_each_url_is_asked_for_once(odd: Recorded) -> None:
     expected["/reset"] = max(
         2, min(odd.asked["/reset"], 4)
     )  # Twisted tries once more where a connection was used before
-    checks = odd.asked - Counter(expected)  # after a failure, whether the site is there at all
+    checks = odd.asked - Counter(expected)  # after a failure: does the site exist at all
     assert odd.asked == Counter(expected) + checks
     assert checks.total() <= 2
 
@@ -180,7 +180,7 @@ def test_sizes_are_what_came_over_the_wire(odd: Recorded) -> None:
 
 
 def test_large_media_are_not_downloaded(odd: Recorded) -> None:
-    """Of images and films, and of what is larger than allowed, the announced size is enough; small ones are read."""
+    """For images and videos, and for too large files, the announced size is enough; small ones are read."""
     site = odd.site
     sizes = {path: int(site.size[odd.page(path)]) for path in ("/picture", "/film", "/archive.zip", "/thumbnail")}
     assert sizes == {"/picture": LARGE, "/film": LARGE, "/archive.zip": HUGE, "/thumbnail": 3000}
@@ -189,7 +189,7 @@ def test_large_media_are_not_downloaded(odd: Recorded) -> None:
 
 
 def test_answers_carry_their_headers_and_time(odd: Recorded) -> None:
-    """All headers are there, and how long the answer took."""
+    """All headers are recorded, and how long the response took."""
     page = odd.page("/twice")
     assert odd.site.headers(page)["Set-Cookie"] == "a=1"
     assert odd.site.headers(page)["Content-Type"] == "text/html; charset=utf-8"
@@ -228,7 +228,7 @@ def test_info_says_what_a_recording_holds(odd: Recorded, capsys: pytest.CaptureF
 def test_verify_says_whether_a_recording_is_what_was_written(
     odd: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With status 1 where it is not; also together with what it holds."""
+    """With status 1 if it is not; also together with its content."""
     assert call(str(odd.path), "--verify") == 0
     assert capsys.readouterr().out == f"{odd.path}: all is as it was written\n"
     changed = tmp_path / "changed.sqlite"
@@ -269,7 +269,7 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> None:
-    """Ctrl-C ends it with what was recorded so far; another run within a limit asks for new URLs only."""
+    """Ctrl-C ends it with what was recorded so far; another run within a limit requests new URLs only."""
     with MockSite(latency=0.05) as site:
         site.hold(40)
         root = f"root={site.url('/page/0/400')}"
@@ -308,7 +308,7 @@ def test_a_root_that_leads_nowhere_is_explained(site: MockSite, tmp_path: Path, 
 
 
 class Unsteady(MockSite):
-    """Gives no response to what comes after so many requests."""
+    """Gives no response after so many requests."""
 
     answers_until = 0.0
 
@@ -361,7 +361,7 @@ def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
-    """On a terminal the last line is kept up to date, and log lines stand above it."""
+    """On a terminal the last line is updated, and log lines are above it."""
     outer, inner = pty.openpty()
     with MockSite(latency=0.05) as site:
         command = [
@@ -459,7 +459,7 @@ def test_a_full_disk_stops_the_recording(site: MockSite, tmp_path: Path) -> None
 
 
 def test_a_page_that_cannot_be_read_is_recorded_without_links(tmp_path: Path) -> None:
-    """That is logged, costs the links of this page only, and the crawl goes on."""
+    """That is logged, loses only the links of this page, and the crawl continues."""
     pages = {"/": "<a href='/odd'>1</a> <a href='/last'>2</a>", "/odd": "<base href='http://[x'><a href='/lost'>3</a>"}
     with MockSite(pages={**pages, "/last": "<p>here"}) as site:
         with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")]) as writer:
@@ -481,7 +481,7 @@ def test_a_failure_that_comes_last_is_recorded(tmp_path: Path) -> None:
 
 
 def test_urls_that_scrapy_would_drop_are_not_asked_for(tmp_path: Path) -> None:
-    """A URL beyond ``URLLENGTH_LIMIT``, or one that is no URL after all, is recorded with the reason."""
+    """A URL beyond ``URLLENGTH_LIMIT``, or an invalid one, is recorded with the reason."""
     long = "/ok?" + "x" * 100
     with MockSite(pages={"/": f"<a href='{long}'>x</a>"}) as site:
         with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")]) as writer:
@@ -594,7 +594,7 @@ def test_another_source_is_refused(
 
 
 def test_a_wrong_root_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command names the likely one in place of what to do next."""
+    """The command suggests the likely one instead of the next steps."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("<a href='https://a.b/x.csv'>x</a>")
     (tmp_path / "site" / "x.csv").write_text("1")
@@ -667,7 +667,7 @@ class NoImporter:
 
 @pytest.fixture
 def har_project(tmp_path: Path) -> Path:
-    """A Scrapy project with an importer in a module of its own, and two files for it."""
+    """A Scrapy project with an importer in a module, and two files for it."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = ours.settings\n")
     (tmp_path / "ours").mkdir()
     (tmp_path / "ours" / "__init__.py").touch()

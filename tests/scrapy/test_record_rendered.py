@@ -82,7 +82,7 @@ def recorded(served: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tu
 
 @needs_browser
 def test_both_copies_are_recorded(served: SiteServer, recorded: tuple[RecordedSite, Any]) -> None:
-    """With what scripts link to, to which a recording without a browser does not come; lists have one copy."""
+    """Including links of scripts, which a recording without a browser does not reach; lists have one copy."""
     site, there = recorded[0], served.site
     assert isinstance(there, ScriptedSite)
 
@@ -149,7 +149,7 @@ APP = b"""fetch("/part" + location.pathname).then(answer => answer.text()).then(
 
 
 def app_of(site: MockSite, n: int) -> None:
-    """Give a site pages whose scripts fetch HTML, of which no API can be learned, and news whose scripts do nothing."""
+    """Give a site pages whose scripts fetch HTML, without an API to learn, and news whose scripts do nothing."""
     news = "".join(f'<a class="news" href="/news/{i}">{i}</a>' for i in range(n))
     site.pages["/"] = f"<nav>{''.join(f'<a href=/set/{i}>{i}</a>' for i in range(n))}</nav>{news}"
     site.answers["/app.js"] = lambda _: (200, {"Content-Type": "text/javascript", "Cache-Control": "max-age=999"}, APP)
@@ -172,7 +172,7 @@ def recording_of(site: MockSite, folder: Path, *words: str) -> RecordedSite:
 @pytest.mark.reactor
 @pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py")
 def test_the_default_policy_chooses_the_same(site: MockSite, tmp_path: Path) -> None:
-    """Live and simulated, with what it learns of costs; and no script gets a crawl to where robots.txt forbids it."""
+    """Live and simulated, with learned costs; no script leads a crawl to URLs that robots.txt forbids."""
     app_of(site, 6)
     recorded = recording_of(site, tmp_path)
     assert not recorded.unrendered

@@ -1,4 +1,4 @@
-"""A link that redirects to itself, or over another page back to itself, leads to the page behind it."""
+"""A link that redirects to itself, directly or over another page, leads to the page after that."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_redirect_over_a_cookie_is_followed(gates: GateSite, addon: bool) -> N
 
 
 def test_a_crawl_without_cookies_asks_no_more_than_once(gates: GateSite) -> None:
-    """Where no cookie comes back, the answer would be the same; only a URL that is spelled otherwise is another one."""
+    """Without cookies, the answer would be the same; only a differently spelled URL is another one."""
     crawled = crawl(Walk, {"COOKIES_ENABLED": False}, root=gates.url("/"))
     assert {item["path"] for item in crawled.items} == {"/", "/spelled?a=1&b=2"}
     assert set(Counter(gates.paths).values()) == {1}

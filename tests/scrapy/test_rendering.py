@@ -1,4 +1,4 @@
-"""Pages are rendered where the policy wants it: a second look, whose links and items are those that are new."""
+"""Pages are rendered if the policy wants it: a second visit that yields only new links and items."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ RENDER_ALL = {"FOCUS_POLICY": RenderAll}
 
 
 class Described(Spider):
-    """Gives the title of each page and what stands in its list, each as an item, and follows links."""
+    """Yields the title of each page and the entries of its list as items, and follows links."""
 
     name = "described"
     meta: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def app(site: MockSite, n: int) -> str:
 
 
 def files(site: MockSite) -> list[str]:
-    """Return what was asked for of what lists link to."""
+    """Return the requests for the links of lists."""
     return sorted(path for path in site.paths if path.startswith("/ok"))
 
 
@@ -130,7 +130,7 @@ def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_second_look_finds_what_scripts_show(site: MockSite) -> None:
-    """Its links are found once, all that was sent is counted, and nothing is kept of a page that is done."""
+    """Its links are found once, all requests are counted, and nothing is kept of a finished page."""
     result = crawl(Follower, RENDER_ALL, addon=True, seeds=[served(site)])
     middlewares = result.crawler.engine.downloader.middleware.middlewares
     (meter,) = (each for each in middlewares if isinstance(each, MeterMiddleware))
@@ -145,7 +145,7 @@ def test_a_second_look_finds_what_scripts_show(site: MockSite) -> None:
 
 
 def test_items_come_once(site: MockSite) -> None:
-    """What the plain page gave is not given again, with ids that go on."""
+    """Items of the plain page are not yielded again, with ids that continue."""
     settings = {**RENDER_ALL, "FOCUS_ITEM_ID": "item_id"}
     result = crawl(Described, settings, addon=True, seeds=[served(site)])
     assert Counter(str(item.get("page") or item.get("entry")) for item in result.items) == {
@@ -168,7 +168,7 @@ def test_the_server_sees_exactly_the_budget(site: MockSite, budget: int) -> None
 
 @pytest.mark.parametrize("mode", ["never", "always"])
 def test_what_the_user_says_is_done(site: MockSite, mode: str) -> None:
-    """No page is rendered, or each that may be one, at once; files are fetched as they are."""
+    """No page is rendered, or each that may be, at once; files are fetched unrendered."""
     url = served(site)
     site.pages["/"] += '<a href="/file.csv">file</a>'
     site.answers["/file.csv"] = lambda _: (200, {"Content-Type": "text/csv"}, b"a,b")
@@ -188,7 +188,7 @@ def test_a_spider_has_the_last_word(site: MockSite) -> None:
 
 @pytest.mark.parametrize("budget", [1, 2, 3])
 def test_pages_wait_in_a_job_to_be_rendered(site: MockSite, tmp_path: Path, budget: int) -> None:
-    """With the items that they gave; those too for which a budget did not suffice."""
+    """With their items; including those for which the budget was too small."""
     settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
     first = crawl(Described, {**settings, "FOCUS_BUDGET_REQUESTS": budget}, addon=True, seeds=[served(site)])
     assert first.reason == "focus_budget_requests"
@@ -199,7 +199,7 @@ def test_pages_wait_in_a_job_to_be_rendered(site: MockSite, tmp_path: Path, budg
 
 @pytest.mark.usefixtures("no_browser")
 def test_none_is_needed(site: MockSite) -> None:
-    """One line says that there is none, and the crawl goes on."""
+    """One line says that there is none, and the crawl continues."""
     result = crawl(Follower, RENDER_ALL, addon=True, seeds=[served(site)])
     assert files(site) == ["/ok?plain"]
     assert result.outcomes == {"ok": 2}
@@ -207,7 +207,7 @@ def test_none_is_needed(site: MockSite) -> None:
 
 @pytest.mark.usefixtures("no_browser")
 def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
-    """Pages that scripts seem to fill, by their template; not those that have no scripts."""
+    """Pages that scripts seem to fill, by their template; not those without scripts."""
     url = app(site, 5)
     site.pages["/"] += "".join(f'<a href="/note/{i}">note</a>' for i in range(1, 6))
     for i in range(1, 6):
@@ -219,7 +219,7 @@ def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
 
 
 def test_a_job_resumes_on_a_machine_without(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waited for a browser is done, and its plain page stands."""
+    """Pages queued for a browser are done, and their plain pages count."""
     settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
     crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, addon=True, seeds=[served(site)])
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
@@ -260,8 +260,9 @@ def send_browsers(number: int, kind: str = "") -> None:
 
 @pytest.mark.parametrize("kind", ["", "renderer"])
 def test_a_browser_that_is_killed_is_started_again(site: MockSite, kind: str) -> None:
-    """Its page waits again, and comes; so it does where the process of the page is killed, and the browser is not.
-    What was about to leave counts as sent.
+    """Its page is queued again, and is fetched; also if only the process of the page is killed.
+
+    Requests about to be sent count as sent.
     """
     url = served(site)
     asked = []
@@ -282,7 +283,7 @@ def test_a_browser_that_is_killed_is_started_again(site: MockSite, kind: str) ->
 
 
 def test_one_that_always_dies_is_given_up(site: MockSite) -> None:
-    """After three times the plain page stands."""
+    """After three times the plain page counts."""
     url = served(site)
     site.answers["/list.json"] = lambda _: send_browsers(signal.SIGKILL)
     result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
@@ -304,14 +305,14 @@ def test_pages_that_are_rendered_at_once_have_no_plain_copy(site: MockSite) -> N
 
 @pytest.mark.usefixtures("no_browser")
 def test_pages_that_were_to_be_rendered_at_once_are_fetched_where_there_is_none(site: MockSite) -> None:
-    """As they are, and once."""
+    """Unrendered, and once."""
     result = crawl(Follower, {"FOCUS_POLICY": RenderAtOnce}, addon=True, seeds=[served(site)])
     assert site.asked == [("GET", "/"), ("GET", "/ok?plain")]
     assert result.outcomes == {"ok": 2}
 
 
 class Noting(RenderAtOnce):
-    """Notes by which method pages came."""
+    """Notes the methods by which pages were fetched."""
 
     def learn(self, outcome: Outcome) -> None:
         self.came = [*getattr(self, "came", []), outcome.pick.method]
@@ -319,7 +320,7 @@ class Noting(RenderAtOnce):
 
 @pytest.mark.parametrize("settings", [{}, {"FOCUS_RENDER": "never"}])
 def test_where_no_browser_may_be_asked_the_policy_is_told(site: MockSite, settings: dict[str, Any]) -> None:
-    """There is no add-on, or the user wants none: pages are fetched as they are, and that is what comes back."""
+    """Without the add-on, or with rendering turned off, pages are fetched unrendered, and reported so."""
     result = crawl(Follower, {"FOCUS_POLICY": Noting, **settings}, addon=bool(settings), seeds=[served(site)])
     assert site.asked == [("GET", "/"), ("GET", "/ok?plain")]
     assert result.policy.came == ["GET", "GET"]
@@ -341,7 +342,7 @@ def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_page_that_brings_too_much_is_closed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then its plain copy stands, and it is not tried again."""
+    """Then its plain copy counts, and it is not tried again."""
     monkeypatch.setattr(guard, "Limits", partial(Limits, page_bytes=1 << 20))
     url = served(site)
     site.answers["/list.json"] = lambda _: (200, {"Content-Type": "application/json"}, b" " * (8 << 20) + b"[]")

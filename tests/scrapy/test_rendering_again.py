@@ -1,4 +1,4 @@
-"""A crawl that begins with what another one learned of renderings needs fewer, and finds as much."""
+"""A crawl that starts with what another one learned about renderings needs fewer, and finds as much."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def visit(app: MockSite, begin: Path | None = None, *, n: int = 2 * SETS, **sett
 
 
 def test_pages_that_need_a_browser_are_rendered_at_once(app: MockSite, learned: Path) -> None:
-    """No page is fetched as it is before, and none in vain."""
+    """No page is fetched unrendered first, and none is rendered in vain."""
     result = visit(app, learned)
     assert result.stats["focus/browser/read"] == SETS
     assert app.paths.count("/") == 1
@@ -129,7 +129,7 @@ def test_the_next_crawl_of_the_scripted_site_needs_fewer(tmp_path: Path) -> None
 def test_what_was_learned_outlives_a_crawl_without_a_browser(
     app: MockSite, learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That fetches each page once, as it is, and hands on what it was given."""
+    """It fetches each page once, unrendered, and passes the learned state on."""
     with monkeypatch.context() as patch:
         patch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
         visit(app, learned, n=0, FOCUS_LEARNED_TO=str(learned))

@@ -31,7 +31,7 @@ SHORT = Limits(load=4, quiet=4, seconds=10, rounds=2, painted=4, page_bytes=4 <<
 MORE = '<button id="more">More</button>'
 SAVE = '<button id="save">Download</button>'
 
-# What scripts do, and what then stands in the page besides.
+# Scripts, and what they add to their page.
 SURVIVED = {
     "dialogs": ("alert(1); confirm(2); prompt(3); print(); onbeforeunload = (event) => event.preventDefault();", LISTS),
     "alerts": ("setTimeout(() => { for (;;) alert(1) }, 50)", LISTS),
@@ -57,7 +57,7 @@ SURVIVED = {
     "pushing": ("setInterval(() => history.pushState({}, '', '/elsewhere/' + Math.random()), 2)", LISTS),
     "other_schemes": ("location.href = 'data:text/html,x'; list.append(new DOMParser().parseFromString('', 'text/html'))", LISTS),
 }  # fmt: skip
-# The same, for pages whose rendering is given up: what it is called. Then the plain page stands.
+# The same, for pages whose rendering is abandoned: the name of the failure. Then the plain page counts.
 GIVEN_UP = {
     "large": ("fetch('/endless?type=application/json')", LISTS, "too_large"),
     "large_frame": ("", f"{LISTS}<iframe src='/endless?type=text/html'></iframe>", "too_large"),
@@ -69,7 +69,7 @@ GIVEN_UP = {
 
 
 class Links(Follower):
-    """Follows links that have an ordinary scheme, and gives no items; of those that are many, counts them."""
+    """Follows links with an ordinary scheme, and yields no items; counts links that are too many."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         if response.headers.get("Content-Type", b"").startswith(b"text/html"):
@@ -81,7 +81,7 @@ class Links(Follower):
 
 
 class FromOne(Links):
-    """Begins with the pages that it is told, and no page that links to them."""
+    """Starts with the given pages only."""
 
     async def start(self) -> AsyncIterator[Any]:
         for seed in self.seeds:
@@ -89,7 +89,7 @@ class FromOne(Links):
 
 
 def served(site: BadSite, pages: dict[str, str], for_browsers: dict[str, str] | None = None) -> str:
-    """Give a site pages, each with a link of its own in its plain copy, and one that links to them; return its URL."""
+    """Give a site pages, each with a link in its plain copy, and a page that links to them; return its URL."""
     for name, text in pages.items():
         site.pages[f"/bad/{name}"] = text.replace("<body>", f'<body><a href="/ok?plain-{name}">plain</a>', 1)
         if for_browsers and name in for_browsers:
@@ -124,7 +124,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_whatever_a_page_does_it_is_read(bad: BadSite, tmp_path: Any) -> None:
-    """What it had until then is found, and what its scripts were up to is counted; the crawl goes on with the others."""
+    """Its content until then is found, and what its scripts did is counted; the crawl continues with the others."""
     pages = {name: page(f"add('/ok?{name}'); {script}", body) for name, (script, body) in SURVIVED.items()}
     pages["good"] = page("get('/late.json').then((urls) => urls.forEach(add))")
     bad.answers["/late.json"] = lambda _: as_json(["/ok?late"])
@@ -150,7 +150,7 @@ def test_whatever_a_page_does_it_is_read(bad: BadSite, tmp_path: Any) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_pages_that_are_given_up_are_named(bad: BadSite, tmp_path: Any) -> None:
-    """Each has an outcome that says why, its plain page stands, and nothing large is taken to its end."""
+    """Each has an outcome with the reason, its plain page counts, and no large body is read to its end."""
     pages = {name: page(f"add('/ok?{name}'); {script}", body) for name, (script, body, _) in GIVEN_UP.items()}
     pages["large_page"] = pages["good"] = page("get('/late.json').then((urls) => urls.forEach(add))")
     bad.answers["/late.json"] = lambda _: as_json(["/ok?late"])
@@ -171,7 +171,7 @@ def test_pages_that_are_given_up_are_named(bad: BadSite, tmp_path: Any) -> None:
 
 
 def test_a_browser_that_is_killed_loses_no_page(site: Any) -> None:
-    """Those that were with it wait again, and all others come."""
+    """Its pages are queued again, and all others are fetched."""
     url = app(site, 12)
     api = site.answers["/api/set/2"]
 
@@ -214,7 +214,7 @@ def test_lists_of_a_hundred_thousand(bad: BadSite) -> None:
 
 
 def test_links_in_components(bad: BadSite) -> None:
-    """What stands in an open shadow tree is found, where its element stands, and its buttons are clicked."""
+    """Content of an open shadow tree is found, at the place of its element, and its buttons are clicked."""
     script = """customElements.define("x-list", class extends HTMLElement { connectedCallback() {
         const root = this.attachShadow({mode: "open"});
         root.innerHTML = "<ol><li><a href=/ok?shadow>x</a></ol><button>More</button>";
@@ -246,7 +246,7 @@ document.body.innerHTML = "<h1>Cookies?</h1><a href='/ok?terms'>terms</a>"</scri
 
 @pytest.mark.parametrize("settings", [RENDER_ALL, {"FOCUS_POLICY": RenderAtOnce}, {"FOCUS_RENDER": "always"}])
 def test_walls_hide_nothing(bad: BadSite, settings: dict[str, Any]) -> None:
-    """Links of the page as it came are found, also where scripts put something else in its place, and nobody looked."""
+    """Links of the page as received are found, even if scripts replaced it, and no plain copy was read."""
     bad.pages["/bad/wall"] = WALL
     bad.pages["/"] = '<a href="/bad/wall">wall</a>'
     crawl(Links, settings, addon=True, seeds=[bad.url("/")])

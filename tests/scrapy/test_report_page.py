@@ -1,4 +1,4 @@
-"""The page of a crawl: written at its end, while it runs, after Ctrl-C, after kills; and looked at in a browser."""
+"""The page of a crawl: at its end, while it runs, after Ctrl-C, after kills; and shown in a browser."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ process.start()
 
 
 class HeldPortal:
-    """A portal that gives ten files, and answers nothing after these until it is let go."""
+    """A portal that serves ten files, and then answers nothing until it is released."""
 
     def __init__(self) -> None:
         self.portal = StatisticsPortal(pages=200, seed=0, endless=False)
@@ -91,7 +91,7 @@ def server() -> Iterator[SiteServer]:
 
 
 def start(server: SiteServer, folder: Path, until: int = 0) -> Forked:
-    """Start the spider in a process of its own, to be killed after so many outcomes of this run."""
+    """Start the spider in a separate process, to be killed after so many outcomes of this run."""
     words = [sys.executable, "-c", RUN, server.url, str(folder / "out"), str(folder / "job"), str(until)]
     with (folder / "log").open("ab") as log:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -173,7 +173,7 @@ def test_killed_and_resumed_it_is_the_same_page(server: SiteServer, tmp_path: Pa
 
 
 def test_interrupted_it_has_a_page(tmp_path: Path) -> None:
-    """While it runs, the command makes a page of what is there; after Ctrl-C there is one that says so."""
+    """While it runs, the command writes a page of what exists; after Ctrl-C there is one that says so."""
     portal = HeldPortal()
     with SiteServer(portal) as slow:
         process = start(slow, tmp_path)
@@ -213,7 +213,7 @@ def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Pat
 
 
 def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
-    """Those that were read before the link was followed, those that were read later, and those that were moved."""
+    """Those that were read before the link was followed, after it, and those that were moved."""
     menu = '<a href="/gone">Imprint</a> <a href="/">home</a>'
     pages = {f"/p{n}": f"{menu} <p>{n}</p>" for n in range(16)}
     first, last = ("".join(f'<a href="/p{n}">{n}</a>' for n in half) for half in (range(8), range(8, 16)))
@@ -245,7 +245,7 @@ def test_roots_that_could_not_be_read_are_on_the_page(server: SiteServer, tmp_pa
 
 
 def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
-    """With a folder, all that was read is in a table, what is on the topic on a page; a resumed job is one crawl."""
+    """With a folder, all pages read are in a table, those on the topic on a page; a resumed job is one crawl."""
     pages = {"/": "".join(f'<a href="/p{n}">{"honey" if n % 3 else "steel"} {n}</a>' for n in range(20))}
     pages |= {f"/p{n}": "honey bees " * 40 if n % 3 else "steel" for n in range(20)}
     pages["/p1"] += '<a href="/gone">honey</a>'

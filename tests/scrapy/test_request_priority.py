@@ -37,7 +37,7 @@ POLICIES = [
 
 
 class Levels(Spider):
-    """One page that gives three requests of each priority, and a last one of the highest behind each of those of 5."""
+    """One page that yields three requests of each priority, and one of the highest after each of those of 5."""
 
     name = "levels"
 
@@ -63,7 +63,7 @@ class Levels(Spider):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_highest_priority_goes_first(site: MockSite, policy: str) -> None:
-    """With one request in flight the order is that of the priorities, also of those that come later."""
+    """With one request in flight the order is that of the priorities, including later ones."""
     settings = {**ONE, "FOCUS_POLICY": policy, "FOCUS_REQUEST_PRIORITY": True, "FOCUS_TARGETS": ["application/pdf"]}
     result = crawl(Levels, settings, addon=True, site=site)
     assert not result.errors
@@ -75,7 +75,7 @@ def test_without_the_setting_it_is_said_once_that_priorities_are_ignored(site: M
     """The policy decides, and the log says so, with the setting that changes it."""
     result = crawl(Levels, {**ONE, "FOCUS_POLICY": BREADTH_FIRST}, site=site)
     assert result.spider.seen[:7] == [0, 0, 0, 5, 5, 5, -3]
-    [said] = result.logged("is not looked at")
+    [said] = result.logged("has no effect")
     assert said.startswith("Request.priority is used")
     assert "FOCUS_REQUEST_PRIORITY" in said
 
@@ -83,7 +83,7 @@ def test_without_the_setting_it_is_said_once_that_priorities_are_ignored(site: M
 def test_depth_priority_is_named(site: MockSite) -> None:
     """Scrapy's setting that works through priorities is what the user wrote."""
     result = crawl(Levels, {**ONE, "DEPTH_PRIORITY": 1}, site=site)
-    [said] = result.logged("is not looked at")
+    [said] = result.logged("has no effect")
     assert said.startswith("DEPTH_PRIORITY is used")
 
 
@@ -95,13 +95,13 @@ def test_nothing_is_said_where_no_priority_is_used(site: MockSite) -> None:
             yield Request(self.site.url("/redirect?to=/status?code=503"), self.parse_level)
 
     result = crawl(Plain, ONE, site=site)
-    assert not result.logged("is not looked at")
+    assert not result.logged("has no effect")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [True, False], ids=["with the setting", "without it then"])
 def test_priorities_survive_a_stop(site: MockSite, tmp_path: Path, again: bool) -> None:
-    """What waits in a job is in the order of its priorities in the next run, too, and no host is asked for too much."""
+    """Queued links of a job keep their priorities in the next run, and no host gets too many requests."""
     job = {**ONE, "JOBDIR": str(tmp_path / "job")}
     first = crawl(Levels, {**job, "FOCUS_REQUEST_PRIORITY": True, "CLOSESPIDER_PAGECOUNT": 8}, addon=True, site=site)
     second = crawl(Levels, {**job, "FOCUS_REQUEST_PRIORITY": again}, addon=True, site=site)
@@ -131,7 +131,7 @@ def hunted(nursery: LevelledNursery, folder: Path, plan: list[str], *, policy: s
 
 
 def check_picks(hunt: LevelHunt) -> None:
-    """Fail unless each pick had the highest priority of all that waited then, by the log and the links of each page."""
+    """Fail unless each pick had the highest priority of all queued then, by the log and the links of each page."""
     waiting, picked = {START}, dict[int, str]()
     for line in (hunt.folder / "log.jsonl").read_text().splitlines():
         event = json.loads(line)
@@ -147,7 +147,7 @@ def check_picks(hunt: LevelHunt) -> None:
 
 
 def levels_asked(hunt: LevelHunt) -> list[int]:
-    """Return the priorities of what was asked for, in order, the last time where a kill made it come again."""
+    """Return the priorities of requests in order, the last time for those repeated after a kill."""
     asks = hunt.site.asks
     last = [path for i, path in enumerate(asks) if path not in asks[i + 1 :]]
     assert len(asks) - len(last) <= len(hunt.kills) * hunt.settings["FOCUS_MAX_INFLIGHT"]
@@ -156,7 +156,7 @@ def levels_asked(hunt: LevelHunt) -> list[int]:
 
 @pytest.fixture(scope="module")
 def unkilled(nursery: LevelledNursery, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
-    """The priorities of a crawl that nobody kills, the same whatever the policy."""
+    """The priorities of an uninterrupted crawl, the same for any policy."""
     hunt = hunted(nursery, tmp_path_factory.mktemp("unkilled") / "0", [], policy=BREADTH_FIRST, in_flight=1)
     return levels_asked(hunt)
 
@@ -175,8 +175,9 @@ def unkilled(nursery: LevelledNursery, tmp_path_factory: pytest.TempPathFactory)
 def test_priorities_survive_kills(
     nursery: LevelledNursery, tmp_path: Path, unkilled: list[int], policy: str, in_flight: int, plan: list[str]
 ) -> None:
-    """A killed crawl asks for every page, in the same order of priorities as one that is not killed; with several
-    requests in flight, nothing is picked before what waits with a higher priority.
+    """A killed crawl fetches every page, in the same order of priorities as an uninterrupted one.
+
+    With several requests in flight, nothing is picked before a queued link with a higher priority.
     """
     hunt = hunted(nursery, tmp_path / "0", plan, policy=policy, in_flight=in_flight)
     assert hunt.kills
@@ -225,7 +226,7 @@ def test_policies_that_count_hosts_refuse_it(policy: str) -> None:
 
 @pytest.mark.slow
 def test_names_without_end_are_not_made() -> None:
-    """From the 4,097th on, links wait under the name of their host alone; odd hosts and priorities are told again."""
+    """From the 4,097th on, links are queued under their host alone; new hosts and priorities are still separate."""
     priorities = Priorities()
     names = [priorities.name("a.test", level) for level in range(5000)]
     assert len(set(names)) == 4096

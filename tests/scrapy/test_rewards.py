@@ -1,4 +1,4 @@
-"""What a page was worth: its items, as they came out of the pipelines, or what a goal says, at once or later."""
+"""The reward of a page: its items after the pipelines, or the value of a goal, at once or later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Rated(Follower):
 
 
 class Halves:
-    """Drops the second half of each page, but that of page 3, on which it fails; later than other pipelines start."""
+    """Drops the second half of each page, except for page 3, which fails; starts later than other pipelines."""
 
     async def process_item(self, item: Any) -> Any:
         await asyncio.sleep(0.01)
@@ -91,7 +91,7 @@ def shallow(outcome: Any) -> float:
 
 @ADDON
 def test_goals_read_the_page(site: MockSite, addon: bool) -> None:
-    """A goal may look at the URL and the text of the page that came back."""
+    """A goal may read the URL and the text of the fetched page."""
     result = crawl(Follower, {"FOCUS_GOAL": shallow}, addon=addon, seeds=[site.url("/page/0/10")])
     assert result.stats["focus/reward"] == 2
 
@@ -127,7 +127,7 @@ def test_rewards_may_come_later(site: MockSite, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_rewards_that_never_come(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reward that nobody tells is 0 after a while, and the crawl goes on and ends."""
+    """A missing reward is 0 after a while, and the crawl continues and ends."""
     monkeypatch.setattr("scrapy_focus.scheduler._PATIENCE", 0.25)
     result = crawl(Follower, {"FOCUS_GOAL": later}, seeds=[site.url("/page/0/10")])
     assert sorted(site.paths) == sorted(tree_paths(10))

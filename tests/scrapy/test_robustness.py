@@ -58,7 +58,7 @@ def test_responses_do_not_stay(site: MockSite, addon: bool) -> None:
 
 
 def test_a_redirect_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
-    """Redirects that wait when the budget ends are followed in the next run, though their URLs were seen."""
+    """Redirects still queued when the budget ends are followed in the next run, though their URLs were seen."""
     site.pages["/"] = "".join(f'<a href="/redirect?to=/target/{i}">a</a>' for i in range(12))
     site.pages |= {f"/target/{i}": "t" for i in range(12)}
     for budget in (8, 100):
@@ -175,7 +175,7 @@ class Posting(Spider):
 
 @ADDON
 def test_a_form_is_not_looked_at_with_a_head(site: MockSite, addon: bool) -> None:
-    """Where a policy asks for a HEAD, a request with a body goes out as it is."""
+    """If a policy asks for a HEAD, a request with a body is sent unchanged."""
     result = crawl(Posting, ALL_HEADS, addon=addon, url=site.url("/ok"))
     assert site.asked == [("POST", "/ok")]
     assert result.items == [{"method": "POST"}]
@@ -204,7 +204,7 @@ def test_heads_stay_on_the_site(site: MockSite, addon: bool) -> None:
 
 
 class Narrow(TagPath):
-    """Leaves out what it takes from the mission."""
+    """Ignores the mission's fields."""
 
     def __init__(self, *, alpha: float = 0.5) -> None:
         super().__init__(alpha=alpha)
@@ -229,7 +229,7 @@ class Counting(Follower):
 
 
 def test_a_refused_resume_damages_nothing(site: MockSite, tmp_path: Path) -> None:
-    """After a resume with another policy was refused, the job goes on with the right one, spider state and all."""
+    """After a refused resume with another policy, the job resumes with the right one, including the spider's state."""
     settings = {"FOCUS_POLICY": BREADTH_FIRST, "JOBDIR": str(tmp_path)}
     crawl(Counting, {**settings, "FOCUS_BUDGET_REQUESTS": 5}, seeds=[site.url("/page/0/20")])
     with pytest.raises(Exception):  # noqa: B017, PT011 (Scrapy hides which)

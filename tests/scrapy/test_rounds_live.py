@@ -42,7 +42,7 @@ def asked(site: MockSite, policy: type, requests: int, **params: Any) -> list[st
 def test_requests_are_those_of_the_policy(
     site: MockSite, policy: type, params: dict[str, Any], order: list[str]
 ) -> None:
-    """Pages that come back as they were are not read, and stay what they are."""
+    """Unchanged pages are not read again, and do not change their state."""
     assert asked(site, policy, len(order), **params) == order
 
 
@@ -55,7 +55,7 @@ def test_pages_at_random(site: MockSite) -> None:
 
 @pytest.mark.reactor
 def test_each_round_begins_from_nothing(site: MockSite) -> None:
-    """In the order in which links are found, as far as there is time for a round; no page is taken for unchanged."""
+    """In the order of discovery, as far as the time of a round allows; no page counts as unchanged."""
     paths = asked(site, Restarts, 12, every=0.25 / 86_400)
     begins = [n for n, path in enumerate(paths) if path == "/"]
     rounds = [paths[begin:end] for begin, end in pairwise([*begins, len(paths)])]

@@ -1,4 +1,4 @@
-"""Page objects of scrapy-poet, where it is installed: ``pip install scrapy-poet``; ``Injected`` stands in for it elsewhere."""
+"""Page objects of scrapy-poet, if installed (``pip install scrapy-poet``); otherwise ``Injected`` replaces it."""
 
 # no postponed annotations: scrapy-poet reads those of callbacks, and what they name must be there
 

@@ -1,4 +1,4 @@
-"""Crawls as Scrapyd starts them: a process of its own, told by arguments and settings of the command line alone."""
+"""Crawls as Scrapyd starts them: a separate process, configured by arguments and settings of the command line only."""
 
 from __future__ import annotations
 

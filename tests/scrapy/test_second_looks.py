@@ -47,7 +47,7 @@ class RenderAtOnce(BreadthFirst):
 
 
 class Copier(Follower):
-    """Gives all that a request has in its meta to those that it leads to."""
+    """Copies all meta of a request to the requests of its page."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "marks": sorted({GIVEN, MADE, RENDERED, "playwright"} & response.meta.keys())}
@@ -68,7 +68,7 @@ def root(site: MockSite) -> str:
 
 
 def oks(site: MockSite) -> list[str]:
-    """Return what was asked for of what pages link to."""
+    """Return the requests for the links of pages."""
     return sorted(path for path in site.paths if path.startswith("/ok"))
 
 
@@ -86,7 +86,7 @@ def test_a_second_look(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatc
 def test_pages_with_which_a_spider_starts_are_rendered(
     site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though Scrapy makes their requests go past its filter, each as a link of its own."""
+    """Even though Scrapy's filter does not see their requests; each is a separate link."""
     put_in(monkeypatch)
 
     class Usual(Spider):
@@ -102,7 +102,7 @@ def test_pages_with_which_a_spider_starts_are_rendered(
 
 
 def test_what_was_sent_and_came_is_said_of_outcomes(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what a browser asked for besides, and where it failed."""
+    """Including the browser's further requests, and its failures."""
     put_in(monkeypatch)
     told = crawl_told(SETTINGS, root)
     assert [(outcome.pick.method, outcome.requests) for outcome in told if outcome.pick.url == root] == [
@@ -135,7 +135,7 @@ def crawl_told(settings: dict[str, Any], root: str) -> list[Outcome]:
 
 
 def test_items_come_once(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the plain page gave is not given again, and numbers of items go on."""
+    """Items of the plain page are not yielded again, and item numbers continue."""
     put_in(monkeypatch)
 
     class Listing(Follower):
@@ -187,7 +187,7 @@ def test_a_page_is_rendered_where_its_redirect_leads(site: MockSite, monkeypatch
 
 
 def test_a_browser_is_renewed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After some pages; what is out still comes from the one before, which is closed then."""
+    """After some pages; those in flight are still rendered by the old one, which is closed then."""
     browser = put_in(monkeypatch)
     monkeypatch.setattr(keeper, "_PAGES", 3)
     for i in range(8):
@@ -211,13 +211,13 @@ def test_one_that_hangs_is_given_up_when_it_hangs_again_and_again(
     put_in(monkeypatch, hangs=staticmethod(lambda url: True))
     result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/")])
     assert 4 <= result.stats["focus/browser/hung"] <= 4 + 3
-    assert len(result.logged("Pages are not rendered any more")) == 1
+    assert len(result.logged("Pages are no longer rendered")) == 1
     assert result.outcomes["browser"] == 6
     assert oks(site) == ["/ok?plain"]
 
 
 def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even where a spider copies all: else files of a page would wait with each of its links."""
+    """Even if a spider copies all: otherwise each link would store the files of its page."""
     put_in(monkeypatch, files=(MadeFile("a.csv", "text/csv", b"1"),))
 
     result = crawl(Copier, SETTINGS, addon=True, seeds=[root])
@@ -258,7 +258,7 @@ def test_what_a_browser_was_not_asked_for_fails_as_ever(
 
 
 def test_a_page_that_a_budget_cut_short_waits_again(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It did not get all that it asked for; where more is allowed after all, it is rendered again."""
+    """Some of its requests were not sent; with a larger budget, it is rendered again."""
     cut = [True]
     browser = put_in(monkeypatch, cuts=staticmethod(lambda url: bool(cut and cut.pop())))
     result = crawl(Follower, SETTINGS, addon=True, seeds=[root])
@@ -279,7 +279,7 @@ def test_one_that_starts_after_some_tries_is_asked_on(site: MockSite, monkeypatc
     result = crawl(Follower, {**SETTINGS, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[site.url("/")])
     assert result.outcomes["browser"] == 3
     assert result.stats["focus/browser/unstarted"] == 9
-    assert result.logged("Pages are not rendered any more") == []
+    assert result.logged("Pages are no longer rendered") == []
     assert oks(site) == ["/ok?plain", "/ok?shown"]
 
 
@@ -303,7 +303,7 @@ def test_only_items_of_pages_with_scripts_are_remembered(
 
 
 def test_a_request_that_waits_as_it_is_keeps_what_its_plain_page_gave() -> None:
-    """It is the same object that was about to be sent, and came back; one without a plain page gave nothing."""
+    """The same object is queued again after a release; one without a plain page has no items."""
     given = Given()
     given.add({"a": 1})
     request = Request("http://example.org/", meta={GIVEN: given.pack()})
@@ -356,7 +356,7 @@ def test_what_is_no_page_of_a_link_is_sent_as_it_is(
     ("mode", "browser", "there"), [("learn", True, True), ("learn", False, False), ("never", True, False)]
 )
 def test_links_cross_no_layer_in_vain(monkeypatch: pytest.MonkeyPatch, mode: str, browser: bool, there: bool) -> None:
-    """What drops items that are given twice is there where pages may be looked at twice."""
+    """The layer that drops repeated items exists only if pages may be fetched twice."""
     if browser:
         put_in(monkeypatch)
     else:
@@ -367,7 +367,7 @@ def test_links_cross_no_layer_in_vain(monkeypatch: pytest.MonkeyPatch, mode: str
 
 @pytest.mark.parametrize("mode", ["learn", "always"])
 def test_why_there_is_none_is_told(root: str, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    """In one line, whoever asked for a browser; with ``"never"`` nobody did."""
+    """In one line, whoever wanted a browser; with ``"never"`` there is none."""
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
     result = crawl(Follower, {**SETTINGS, "FOCUS_RENDER": mode}, addon=True, seeds=[root])
     assert result.logged("Pages are not rendered") == ["Pages are not rendered: this is a test"]
@@ -378,7 +378,7 @@ def test_why_there_is_none_is_told(root: str, monkeypatch: pytest.MonkeyPatch, m
 def test_what_waits_is_not_rendered_where_none_is_wanted_any_more(
     site: MockSite, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plain page stands, though there is a browser."""
+    """The plain page counts, though there is a browser."""
     browser = put_in(monkeypatch)
     settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
     crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, addon=True, seeds=[root])
@@ -392,7 +392,7 @@ def test_what_waits_is_not_rendered_where_none_is_wanted_any_more(
 def test_one_that_does_not_start_is_given_up(
     site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], label: str
 ) -> None:
-    """After four times; plain pages stand then, and what was started for it is closed."""
+    """After four times; plain pages count then, and whatever was started is closed."""
     browser = put_in(monkeypatch, starts=False)
     site.pages["/"] = PAGE.replace("<body>", '<body><a href="/more">more</a>')
     site.pages["/more"] = PAGE
@@ -411,7 +411,7 @@ def test_a_page_that_it_fails_with_is_asked_for_again_where_that_may_help(
     site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], label: str,
     error: Exception, asked: int,
 ) -> None:  # fmt: skip
-    """Three times in all where it died; then the plain page stands, and is fetched where it was not."""
+    """Three times in all if it died; then the plain page counts, and is fetched if it was not."""
     tried: list[str] = []
     put_in(monkeypatch, fails=staticmethod(lambda url: (tried.append(url), error)[1] if url == root else None))
     result = crawl(Follower, settings, addon=True, seeds=[root])
@@ -423,7 +423,7 @@ def test_a_page_that_it_fails_with_is_asked_for_again_where_that_may_help(
 
 
 def test_a_slot_rests_for_what_a_browser_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many delays as it sent requests, one page after the other; that is no host that was put off."""
+    """As many delays as it sent requests, one page after another; the host does not count as paused."""
     now = [100.0]
     monkeypatch.setattr(slots, "monotonic", lambda: now[0])
     downloader = SimpleNamespace(

@@ -70,7 +70,7 @@ def read(settings: dict[str, Any]) -> Config:
 
 
 def test_without_settings_each_field_is_the_default_of_its_row() -> None:
-    """Nothing else says what a setting is that nobody sets."""
+    """Defaults of settings are defined in one place only."""
     config = read({})
     for field, row in ROWS.items():
         assert getattr(config, field) == row.default, row.name
@@ -79,7 +79,7 @@ def test_without_settings_each_field_is_the_default_of_its_row() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
-    """And no other one, but for the words of a topic, which are keywords as well."""
+    """And no other one, except that the words of a topic are keywords as well."""
     also = {"JOBDIR": str(tmp_path)} if name == "FOCUS_CLUSTER" else {}
     config = read({name: VALUES[name], **also})
     changed = {row.name for field, row in ROWS.items() if getattr(config, field) != row.default}
@@ -108,7 +108,7 @@ def test_the_setting_of_a_deleted_feature_is_unknown() -> None:
 
 @pytest.mark.parametrize(("value", "fails"), [("1", True), ("0", False), (False, False)])
 def test_what_works_on_one_machine_only_is_refused_in_a_cluster(value: Any, fails: bool, tmp_path: Path) -> None:
-    """As each row says of itself."""
+    """As each row says."""
     rows = [Setting("FOCUS_MOST_SEEN", whole(), default=0, in_cluster=False)]
     settings = Settings({"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path), "FOCUS_MOST_SEEN": value})
     if not fails:

@@ -52,7 +52,7 @@ def with_addon(values: dict[str, Any], priority: str = "project") -> Settings:
 
 
 def test_the_addon_turns_everything_on() -> None:
-    """In a project with no settings of its own, the add-on sets the scheduler and all components."""
+    """In a project without settings, the add-on sets the scheduler and all components."""
     settings = with_addon({})
     assert issubclass(settings["SCHEDULER"], FocusScheduler)
     assert settings.getint("CONCURRENT_ITEMS") == 4
@@ -274,7 +274,7 @@ def test_what_is_looked_for_is_the_mission() -> None:
 
 
 class Mine(BranchingBandit):
-    """A subclass with a constructor of its own."""
+    """A subclass with its own constructor."""
 
     def __init__(self, *, more: int = 1) -> None:
         super().__init__(theta=0.5)
@@ -282,7 +282,7 @@ class Mine(BranchingBandit):
 
 
 class Targeted(BreadthFirst):
-    """Has parameters with names that other policies use for what is in the mission."""
+    """Has parameters with names that other policies use for fields of the mission."""
 
     def __init__(self, *, targets: tuple[str, ...] = (), words: tuple[str, ...] = (), unit: str = "") -> None:
         super().__init__()
@@ -295,7 +295,7 @@ class Targeted(BreadthFirst):
 
 @ADDON
 def test_every_policy_is_given_the_mission(site: MockSite, addon: bool) -> None:
-    """One of one's own, whose parameters stay as they are, and a subclass that leaves parameters out."""
+    """Including a custom one, whose parameters do not change, and a subclass without some parameters."""
     settings = {"FOCUS_TARGETS": "csv", "FOCUS_KEYWORDS": "wine", "FOCUS_BUDGET_BYTES": 10**6}
     policy = crawl(Follower, {**settings, "FOCUS_POLICY": Targeted}, addon=addon, seeds=[site.url("/ok")]).policy
     assert (policy.targets, policy.words, policy.unit) == ((), (), "")

@@ -1,4 +1,4 @@
-"""What a crawl without a browser says of pages that scripts fill."""
+"""Messages of a crawl without a browser about pages that scripts fill."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_a_policy_that_asks_for_no_browser_is_not_told_of_one(ministry: MockSite
 
 
 def test_who_turned_browsers_off_is_told_how_to_turn_them_on(ministry: MockSite) -> None:
-    """By the setting, and with what has to be installed."""
+    """It names the setting, and what has to be installed."""
     result = crawl(Follower, {"FOCUS_RENDER": "never"}, addon=True, seeds=[ministry.url("/")])
     said = 'to use one, set FOCUS_RENDER = "learn", which needs pip install "scrapy-focus[playwright]"'
     assert said in ending_of(result.crawler).sentence
 
 
 def test_a_crawl_without_the_addon_says_what_is_missing(ministry: MockSite) -> None:
-    """The setting that lets pages be rendered."""
+    """The setting that enables rendering."""
     result = crawl(Follower, {"FOCUS_TARGETS": ["pdf"]}, seeds=[ministry.url("/")])
     assert ending_of(result.crawler).sentence.endswith('to use one, set ADDONS = {"scrapy_focus.Addon": 500}.')

@@ -80,7 +80,7 @@ def test_an_ipv6_address_is_crawled(command: str, tmp_path: Path) -> None:
 
 
 def test_an_ipv6_address_inside_is_refused_where_the_crawl_begins_outside(site: MockSite) -> None:
-    """``FOCUS_PUBLIC_ONLY`` reads addresses in brackets, those that stand for one of IPv4, too."""
+    """``FOCUS_PUBLIC_ONLY`` reads addresses in brackets, including embedded IPv4 addresses."""
     urls = ["http://[fd00::1]/", "http://[::ffff:10.0.0.1]/", "http://[fe80::1]/", "http://[64:ff9b::a00:1]/"]
     site.pages["/"] = "".join(f'<a href="{url}">on</a>' for url in urls)
     args = {"seeds": site.url("/"), "keywords": "xy", "out": "-"}
@@ -105,7 +105,7 @@ class ClosedSite(MockSite):
 
 @pytest.fixture
 def closed() -> Iterator[tuple[ClosedSite, MockSite]]:
-    """A site for which one has to sign in, and another one on the same host, which would like to know how."""
+    """A site that requires a login, and another one on the same host that tries to steal the password."""
     with ClosedSite() as site, MockSite() as other:
         there = other.url("/stolen")
         links = [
@@ -140,13 +140,13 @@ def secrets_in(folder: Path) -> list[str]:
 def test_a_password_goes_to_its_host_alone(
     closed: tuple[ClosedSite, MockSite], spider: Any, name: str, more: dict[str, str], tmp_path: Path
 ) -> None:
-    """In no link, redirect or file, and in no log; what a link says of a user and a password is left out."""
+    """It is in no link, redirect or file, and in no log; user names and passwords in links are removed."""
     site, other = closed
     root = site.url("/").replace("//", f"//{QUOTED}@")
     out = {"out": str(tmp_path)} if name == "root" else {"folder": str(tmp_path)}
     settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_SEED": 0, "RETRY_TIMES": 0}
     settings |= {"FOCUS_BUDGET_REQUESTS": 12, "ROBOTSTXT_OBEY": True, "COOKIES_ENABLED": False}
-    settings |= existing({"FOCUS_KILL_SAFE_FETCH": True})  # the file of answers is looked at, too
+    settings |= existing({"FOCUS_KILL_SAFE_FETCH": True})  # the file of responses is checked, too
     crawled = crawl(spider, settings, addon=True, **{name: root, **out, **more})
     assert crawled.errors == {}
     assert crawled.outcomes["ok"] >= 2

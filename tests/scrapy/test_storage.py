@@ -92,7 +92,7 @@ def check_finished(done: subprocess.CompletedProcess[str], site: MockSite) -> No
 
 @pytest.fixture
 def small_disk(tmp_path: Path):
-    """A file system of its own with little room; only where one may be mounted."""
+    """A small file system; only where one can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = shutil.which("mount") and run_other(["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(folder)])
@@ -105,7 +105,7 @@ def small_disk(tmp_path: Path):
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("kilobytes", "addon"), [(40, True), (150, False), (400, True)])
 def test_files_that_cannot_grow(site: MockSite, tmp_path: Path, kilobytes: int, addon: bool) -> None:
-    """The crawl stops with ``focus_storage``; with room again it goes on, and fetches again what was in flight."""
+    """The crawl stops with ``focus_storage``; with room again it resumes, and fetches again what was in flight."""
     more = {"SCHEDULER": "", "ADDONS": '{"scrapy_focus.Addon": 500}'} if addon else {}
     start = command(tmp_path, site, **more)
     if addon:
@@ -156,7 +156,7 @@ def test_a_file_in_place_of_the_folder(site: MockSite, tmp_path: Path) -> None:
 
 @pytest.fixture
 def begun(site: MockSite, tmp_path: Path) -> list[str]:
-    """A crawl that was stopped in the middle; return the command that goes on with it."""
+    """A crawl that was stopped in the middle; return the command that resumes it."""
     start = command(tmp_path, site, CONCURRENT_REQUESTS=1)
     assert run([*start, "-s", "CLOSESPIDER_PAGECOUNT=60"]).returncode == 0
     assert 60 <= len(site.log) < PAGES
@@ -164,8 +164,9 @@ def begun(site: MockSite, tmp_path: Path) -> list[str]:
 
 
 def test_a_damaged_file(site: MockSite, tmp_path: Path, begun: list[str]) -> None:
-    """Nothing is requested, the message names the file and what verifies it, and every byte stays as it is: with the
-    whole file in its place again, the crawl comes to its end.
+    """Nothing is requested, the message names the file and the check command, and no byte changes.
+
+    With the original file restored, the crawl ends normally.
     """
     file, asked = tmp_path / "job" / "focus" / "frontier.sqlite", len(site.log)
     whole = file.read_bytes()

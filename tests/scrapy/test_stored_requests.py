@@ -1,4 +1,4 @@
-"""Requests that wait in a JOBDIR: what they may carry, and what is made of one that somebody else put there."""
+"""Requests stored in a JOBDIR: what they may carry, and how forged ones are treated."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_kinds_of_requests_come_back() -> None:
 
 
 def test_what_another_library_makes_is_stored_where_it_is_named() -> None:
-    """Else it cannot be stored, and waits in memory; the reason names the setting."""
+    """Otherwise it cannot be stored, and is kept in memory; the reason names the setting."""
     spider = Owner()
     request = Request(URL, callback=spider.parse, meta={"value": Element("a")})
     with pytest.raises(ValueError, match=r"'xml.etree.ElementTree.Element'.*FOCUS_STORED_CLASSES"):
@@ -87,7 +87,7 @@ def test_what_another_library_makes_is_stored_where_it_is_named() -> None:
     classes = classes_for(spider, ["xml.etree"])
     record = encode_deeply(request, spider, classes)
     assert decode(URL, record, spider, classes).meta["value"].tag == "a"
-    with pytest.raises(MissingCallback, match=r"was not read: it names 'xml"):
+    with pytest.raises(MissingCallback, match=r"cannot be read: it names 'xml"):
         decode(URL, record, spider)
 
 
@@ -102,7 +102,7 @@ def test_a_record_that_somebody_put_there_runs_nothing(cls: str, tmp_path: Path)
         Bomb(touched),
         {"url": URL, "_class": cls, "args": ["touch", touched.as_posix()]},
     ):
-        with pytest.raises(MissingCallback, match=r"was not read: it names"):
+        with pytest.raises(MissingCallback, match=r"cannot be read: it names"):
             decode(URL, pickle.dumps(record), Owner())
     assert not touched.exists()
     assert "antigravity" not in sys.modules
@@ -137,8 +137,12 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
 @pytest.mark.parametrize(
     ("statement", "said", "status"),
     [
-        ("UPDATE notes SET value = ? WHERE name = 'policy'", "the policy in job/focus was not read: it names 'posix.system'", 2),
-        ("UPDATE links SET payload = ?, sum = NULL", "was not read: it names 'posix.system'", 1),
+        (
+            "UPDATE notes SET value = ? WHERE name = 'policy'",
+            "the policy in job/focus cannot be read: it names 'posix.system'",
+            2,
+        ),
+        ("UPDATE links SET payload = ?, sum = NULL", "cannot be read: it names 'posix.system'", 1),
     ],
 )  # fmt: skip
 def test_a_crawl_refuses_a_hostile_folder_in_one_line(

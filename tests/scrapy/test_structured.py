@@ -29,7 +29,7 @@ PLACE = '<p itemscope itemtype="http://schema.org/Place"><b itemprop=name>Hall</
 
 @pytest.fixture
 def pages(site: MockSite) -> MockSite:
-    """Twelve pages of which every third has an event, and all a place; two are broken in one way, two in no way read."""
+    """Twelve pages: every third has an event, all have a place; two have one broken syntax, two are unreadable."""
     site.pages["/"] = (
         "<title>all</title>"
         + "".join(f"<a href=/{i}>{i}</a>" for i in range(12))
@@ -96,7 +96,10 @@ def test_a_stored_crawl_resumes_for_the_same_types_only(pages: MockSite, tmp_pat
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"FOCUS_STRUCTURED": ["JobPostng"]}, "FOCUS_STRUCTURED: 'JobPostng' is no type of schema.org; did you mean JobPosting?"),
+        (
+            {"FOCUS_STRUCTURED": ["JobPostng"]},
+            "FOCUS_STRUCTURED: 'JobPostng' is not a type of schema.org; did you mean JobPosting?",
+        ),
         ({"FOCUS_STRUCTURED": "Recipe,Evnt"}, "did you mean Event?"),
         ({"FOCUS_STRUCTURED": []}, r"FOCUS_STRUCTURED is \[\]; it takes types of schema.org"),
         ({"FOCUS_STRUCTURED": ["*", "Recipe"]}, r"or '\*' alone"),
@@ -126,7 +129,7 @@ def test_without_extruct_the_setting_says_how_it_is_installed(monkeypatch: pytes
 
 @pytest.mark.parametrize("off", [None, "", False])
 def test_it_can_be_turned_off(off: Any) -> None:
-    """On the command line, say, where a project sets it."""
+    """For example on the command line, if a project sets it."""
     goal = Config.from_settings(Settings({"FOCUS_STRUCTURED": off, "FOCUS_TARGETS": "csv"}), TreeQ).goal
     assert not isinstance(goal, StructuredDataGoal)
 

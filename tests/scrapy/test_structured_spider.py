@@ -144,7 +144,7 @@ def table(out: Path) -> dict[str, dict[str, str]]:
 
 
 def test_each_entity_is_a_line(hosts: Handmade, tmp_path: Path) -> None:
-    """Of the wanted type, wherever on its page it stands, with its values, the link that led there, and why."""
+    """Of the wanted type, wherever on its page it is, with its values, its link and the reason for the visit."""
     done = find(tmp_path)
     found = lines(tmp_path)
     assert {(line["url"], line["number"]): line["values"].get("name", "") for line in found} == FOUND
@@ -191,7 +191,7 @@ def test_hosts_are_counted(hosts: Handmade, tmp_path: Path) -> None:
 
 
 def test_without_types_pages_with_enough_facts(hosts: Handmade, tmp_path: Path) -> None:
-    """Whatever they are about; what is within an entity is no line of its own."""
+    """Whatever they are about; a nested entity has no line of its own."""
     find(tmp_path, types="", least="4")
     found = {(line["url"], line["number"]): line["types"] for line in lines(tmp_path)}
     assert found == {
@@ -238,7 +238,7 @@ def test_a_seed_that_redirects_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_page_is_read_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scripts stand at the end of pages: what is behind two megabytes is read, and what is behind five is not."""
+    """Scripts are often at the end of pages: they are read after two megabytes, but not after five."""
     pages = {f"http://a.test/{n}": page(things=[soup(n)], before="x" * (n << 20)) for n in (2, 5)}
     with Handmade({SEED: page(*pages)} | pages) as server:
         monkeypatch.setenv("http_proxy", server.url)
@@ -285,7 +285,7 @@ def test_a_file_for_the_lines(hosts: Handmade, tmp_path: Path) -> None:
 
 
 def test_a_report_while_it_runs(hosts: Handmade, tmp_path: Path) -> None:
-    """Whoever asks gets the entities so far, and harms nothing."""
+    """A report contains the entities so far, and does no harm."""
 
     class Asking(StructuredSpider):
         asked: ClassVar[list[int]] = []
@@ -304,7 +304,7 @@ def test_a_report_while_it_runs(hosts: Handmade, tmp_path: Path) -> None:
     settings = {
         "FOCUS_MAX_INFLIGHT": 1,
         "JOBDIR": str(tmp_path / ".focus" / "job"),
-    }  # with it, no line waits in a buffer
+    }  # with it, no line stays in a buffer
     done = crawl(Asking, settings, addon=True, seeds=SEED, types="Recipe", folder=str(tmp_path))
     assert done.errors == {}
     assert Asking.asked == sorted(Asking.asked)
@@ -312,7 +312,7 @@ def test_a_report_while_it_runs(hosts: Handmade, tmp_path: Path) -> None:
 
 
 def run(server: Handmade, out: Path, until: int = 0) -> int:
-    """Run the spider in a process of its own."""
+    """Run the spider in a separate process."""
     command = [sys.executable, "-c", RUN, SEED, str(out), str(until)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "http_proxy": server.url, "no_proxy": ""}
     return run_forked(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
@@ -320,7 +320,7 @@ def run(server: Handmade, out: Path, until: int = 0) -> int:
 
 @pytest.mark.slow
 def test_killed_and_resumed(tmp_path: Path) -> None:
-    """No entity is lost and none comes twice; table and page are those of a crawl that nobody disturbed."""
+    """No entity is lost or repeated; table and page are those of an uninterrupted crawl."""
     pages = {
         SEED: page(*(f"http://h{n % 5}.test/{n} soup {n}" for n in range(40)), "http://h1.test/list", things=[SITE]),
         "http://h1.test/list": page(*(f"http://h{n % 5}.test/{n} soup {n}" for n in range(40, 60))),
@@ -351,9 +351,9 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ({"seeds": ""}, "where to start?"),
-        ({"types": "Recip"}, "'Recip' is no type of schema.org; did you mean Recipe?"),
+        ({"types": "Recip"}, "'Recip' is not a type of schema.org; did you mean Recipe?"),
         ({"types": ", ,"}, "types is ', ,'; it takes words separated by commas: -a types=Recipe,Event"),
-        ({"types": "HowToStep,,Recip"}, "'Recip' is no type of schema.org; did you mean Recipe? Newer types"),
+        ({"types": "HowToStep,,Recip"}, "'Recip' is not a type of schema.org; did you mean Recipe? Newer types"),
         ({"syntaxes": "rdfa"}, "there is no syntax 'rdfa'"),
         ({"syntaxes": "jsonld"}, "did you mean json-ld?"),
         ({"types": "", "least": "0"}, "least is '0'; it takes a number of facts: -a least=6"),
@@ -402,7 +402,7 @@ def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
 
 
 def test_a_page_lists_no_more_than_it_may() -> None:
-    """Of what a page describes the outermost, and no more of it than there is room for, but one at least."""
+    """Of a page's entities the outermost, and as many as the limit allows, but one at least."""
     inner = {"@type": "Offer", "name": "x" * 50}
     outer = {"@type": "Product", "offers": [{"price": inner}], "name": "y" * 50}
     entities = [Entity(("Product",), outer, "json-ld"), Entity(("Offer",), inner, "json-ld")]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Terminal(io.StringIO):
-    """Stands for the terminal of stderr, 80 columns wide. Made in a test: pytest sets stderr after all fixtures."""
+    """Replaces the terminal of stderr, 80 columns wide. Created in the test: pytest sets stderr after all fixtures."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()

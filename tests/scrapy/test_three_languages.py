@@ -89,7 +89,7 @@ def relevant(run: Run) -> set[str]:
 
 
 def ahead(run: Run, topical: set[str], start: str) -> float:
-    """Return the share of all pairs of a page on the topic and another one in which it came first, by how URLs begin."""
+    """Return the share of pairs in which the page on the topic came before the other one, by how URLs begin."""
     order = [page["url"] for page in run.pages if page["depth"] and page["url"].startswith(start)]
     pairs = [(a in topical) for i, a in enumerate(order) for b in order[i + 1 :] if (a in topical) != (b in topical)]
     return sum(pairs) / len(pairs)
@@ -98,7 +98,7 @@ def ahead(run: Run, topical: set[str], start: str) -> float:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_keywords_lead_to_the_topic_in_each_language(tmp_path: Path, code: str) -> None:
-    """Pages on the topic are told from others, all of them, and come before; links that say nothing are taken by their page."""
+    """All pages on the topic are recognized, and come first; links without text are judged by their page."""
     pages, topical = web(code)
     with Handmade(pages) as server:
         run = crawl(

@@ -108,7 +108,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
     ids=str,
 )
 def test_bad_examples(tmp_path: Path, kinds: dict[str, list[str]], said: str) -> None:
-    """A folder of examples that cannot be used is an error that names it; a folder ``negative`` that is there is not empty."""
+    """An unusable folder of examples is an error that names it; an existing folder ``negative`` must not be empty."""
     for kind, files in kinds.items():
         (tmp_path / "x" / kind).mkdir(parents=True)
         for file in files:
@@ -284,7 +284,7 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
 
 
 def test_paths_stay_short_and_end(tmp_path: Path) -> None:
-    """A long way is told by its seed and its last steps; one that leads in a circle ends; the oldest pages are forgotten."""
+    """A long path is described by its seed and last steps; a circular one ends; the oldest pages are forgotten."""
     mine = spider(seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")
     for i in range(50):
         mine.remember(f"u{i}", f"u{i - 1}" if i else "", f"to {i}")
@@ -319,7 +319,7 @@ def test_languages(source: str, header: str, said: str) -> None:
 
 
 def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
-    """The middleware marks those, and leaves alone those within a domain, of robots.txt, and what is no redirect."""
+    """The middleware marks those only: not redirects within a domain or of robots.txt, and no other responses."""
     from scrapy.http.request import NO_CALLBACK
 
     for url, status, location, callback, marked in (

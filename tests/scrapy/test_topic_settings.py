@@ -147,7 +147,7 @@ def test_bad_settings(settings: dict[str, Any], said: str) -> None:
 
 
 class Asker(Follower):
-    """Notes what it is told of why each page was fetched."""
+    """Notes the reasons for which pages were fetched."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "why": response.meta.get("focus_why"), "had": "focus_why" in response.meta}
@@ -237,7 +237,7 @@ def test_a_job_goes_on_with_a_model_that_was_moved(pages: MockSite, stored: Path
 
 
 def chosen(caplog: pytest.LogCaptureFixture, default: type[Policy], **values: Any) -> tuple[type[Policy], list[Any]]:
-    """Return the policy that settings choose, and what the log says of that: its level and its text."""
+    """Return the policy that settings choose, and the log message about it: level and text."""
     caplog.clear()
     with caplog.at_level("INFO", logger="scrapy_focus.config"):
         policy = Config.from_settings(Settings(values), default).policy
@@ -270,7 +270,7 @@ def test_a_topic_chooses_the_policy(caplog: pytest.LogCaptureFixture, model: Lin
 def test_a_policy_that_reads_no_topic_is_warned_of(
     caplog: pytest.LogCaptureFixture, model: LinearRelevance, tmp_path: Path
 ) -> None:
-    """What was chosen stays, whether by name, by a scheduler, or by a setting that no other policy follows."""
+    """The choice stays, whether made by name, by a scheduler, or by a setting that only this policy uses."""
     named = "scrapy_focus.policies.branching.BranchingBandit"
     for default, values, why in (
         (BranchingBandit, {"FOCUS_POLICY": named}, "BranchingBandit is set"),

@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 
 def start(server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **arguments: Any) -> Forked:
-    """Begin a crawl in a process of its own."""
+    """Start a crawl in a separate process."""
     command = [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"out={out}"]
     for name, value in arguments.items():
         command += ["-a", f"{name}={value}"]
@@ -186,7 +186,7 @@ JAPANESE, GREEK = "養蜂の蜂蜜", "Μέλισσα και μέλι"
 
 
 def test_all_languages_come_out(tmp_path: Path) -> None:
-    """Pages in any script and encoding are read as they are meant, listed in UTF-8, and found by keywords in their language."""
+    """Pages in any script and encoding are decoded, listed in UTF-8, and found by keywords in their language."""
     greek = f"<title>{GREEK}</title><meta http-equiv=Content-Language content=el><p>μέλισσα μέλι μέλι".encode("cp1253")
     pages = {
         "http://start.test/": html(
@@ -262,7 +262,7 @@ def test_another_policy_and_another_feed(tmp_path: Path) -> None:
 
 
 class HeldHosts(Handmade):
-    """Answers nothing while so many lines are listed, until it is let go: no crawl is done before."""
+    """Answers nothing once so many lines are listed, until it is released: no crawl ends before."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         super().__init__(pages)
@@ -361,9 +361,9 @@ def test_a_job_loses_no_page(tmp_path: Path, how: int, after: tuple[int, ...]) -
 
 @pytest.mark.slow
 def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -> None:
-    """Over all runs of a job no more requests are sent than the budget says, nor more pages of a domain had than the cap.
+    """All runs of a job together send no more requests than the budget, and get at most the limit of a domain.
 
-    Pages that were in flight when it was killed come on top: they wait again, and their domain may have its share meanwhile.
+    Pages in flight at a kill come in addition: they are queued again, and their domain may reach its limit meanwhile.
     """
     examples = tmp_path / "examples"
     for kind in ("positive", "negative"):

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str, expect: int = 0) -> str:
-    """Run a command in this process, and return all that it printed."""
+    """Run a command in this process, and return its output."""
     with pytest.raises(SystemExit) as ended:
         execute(["scrapy", *words])
     said = "".join(capsys.readouterr())
@@ -60,7 +60,7 @@ def test_a_model_is_trained_judged_and_written(folder: Path, capsys: pytest.Capt
 
 
 def test_precision_where_the_topic_is_rare(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is lower the rarer the topic is, with what it may be, and a warning that few misjudged pages say little."""
+    """It is lower for a rarer topic, with a range, and a warning if few misjudged pages are known."""
     said = call(capsys, *TRAIN)
     rows = re.findall(
         r"│ *(0\.\d+) │ *(\d\.\d\d) │ *(\d\.\d\d) │ *(0\.\d\d) to (\d\.\d\d) │ recall \d\.\d\d, precision \d\.\d\d │",

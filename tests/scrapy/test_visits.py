@@ -1,4 +1,4 @@
-"""Live crawls whose policy fetches pages again, and what they find out of whether these have changed."""
+"""Live crawls whose policy revisits pages, and how they detect changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Noting(EachAgain):
 
 
 class Reader(Follower):
-    """Says of each page what it reads."""
+    """Yields what it reads of each page."""
 
     name = "reader"
 
@@ -84,7 +84,7 @@ def read(result: Any) -> list[str]:
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("validators", ["right", "weak", "dated"])
 def test_an_unchanged_page_costs_no_body_and_no_callback(addon: bool, validators: Validators) -> None:
-    """Its outcome has no error and no reward; the answer is no error of Scrapy's either, and nobody is told of one."""
+    """Its outcome has no error and no reward; Scrapy counts no error either, and calls no errback."""
     with VersionSite(lambda path, n: 0, validators, links=("/a", "/b")) as site:
         result = crawl(Reader, again(15), addon=addon, seeds=[site.url("/")])
     assert read(result) == ["Version 0"] * 3
@@ -124,7 +124,7 @@ def test_a_server_that_is_wrong_hides_no_change_for_long(validators: Validators)
         result = crawl(Reader, again(64), seeds=[site.url("/")])
     assert set(read(result)) == {f"Version {n}" for n in range(4)}
     assert result.stats["focus/visit/doubted"] == 1
-    assert len(result.logged("from now on its pages are fetched whole")) == 1
+    assert len(result.logged("from now on its pages are fetched in full")) == 1
     assert result.stats["focus/visit/wrong"] >= 1
     found_out = next(
         n for n, (_, outcome) in enumerate(result.policy.came)
@@ -163,12 +163,12 @@ def test_a_304_to_no_question_is_an_error() -> None:
     }  # fmt: skip
     assert others[-1].error == "http_error"
     assert result.stats["focus/visit/unasked"] >= 1
-    assert len(result.logged("said 304 to a question that was not asked")) == 1
+    assert len(result.logged("answered 304 to a request without conditions")) == 1
     assert read(result) == ["Version 0"]
 
 
 def test_what_changes_at_each_visit_is_no_change() -> None:
-    """Times, counters, tokens; a page of which the text itself is another each time is counted once."""
+    """Times, counters, tokens; a page whose text itself differs each time is counted once."""
     with VersionSite(lambda path, n: None) as site:
         site.answers["/"] = lambda n: (
             200, {"Content-Type": "text/html"},
@@ -222,7 +222,7 @@ class Stumbling(Reader):
 
 
 def test_a_page_is_seen_when_its_callback_has_read_it() -> None:
-    """Until then nothing is asked, so that no 304 hides what nobody has."""
+    """Until then no conditions are sent, so that no 304 hides an unread page."""
     with VersionSite(lambda path, n: 0) as site:
         result = crawl(Stumbling, again(5), seeds=[site.url("/")])
     assert site.asks("/")[:3] == ["", "", ""]
@@ -233,7 +233,7 @@ def test_a_page_is_seen_when_its_callback_has_read_it() -> None:
 
 
 def test_what_is_gone_is_not_fetched_again() -> None:
-    """After 410, or 404 three times in a row, whatever the policy says; a page that comes back in between is watched."""
+    """After 410, or 404 three times in a row, whatever the policy says; a page that reappears in between is watched."""
 
     def answer(path: str, n: int) -> int | None:
         if path == "/two" and n in (2, 3, 5):
@@ -309,7 +309,7 @@ def test_odd_headers_are_not_sent_back(headers: dict[str, str]) -> None:
 
 
 def test_the_policy_knows_for_how_long_a_page_is_fresh() -> None:
-    """By what it says to everybody, also with a 304; a page that says nothing has none."""
+    """By its headers for all caches, also with a 304; a page without such headers has none."""
     with VersionSite(lambda path, n: 0) as site:
         site.more = {"Cache-Control": "public, s-maxage=5, max-age=600", "Age": "100"}
         result = crawl(Reader, again(3), seeds=[site.url("/")])
@@ -330,7 +330,7 @@ def test_a_spider_may_be_given_unchanged_pages() -> None:
 
 
 def test_what_is_known_of_pages_survives_the_process(tmp_path: Path) -> None:
-    """The next run asks with what the last one was told, and takes nothing that has not changed for new."""
+    """The next run sends the validators of the last one, and treats no unchanged page as new."""
     with VersionSite(lambda path, n: 0, links=("/a",)) as site:
         settings = again(20, JOBDIR=str(tmp_path), CLOSESPIDER_PAGECOUNT=2)
         crawl(Reader, settings, seeds=[site.url("/")])
@@ -381,7 +381,7 @@ def test_files_are_stored_when_they_change(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_none_knows_nothing() -> None:
-    """What a spider puts there is no record."""
+    """A value that a spider puts there is not a record."""
     known = Visit(digest=5, etag='"a"', visits=3, is_stale=True)
     assert Visit.unpack(known.pack()) == known
     for stored in (True, None, b"", b"\x80", "text", (1, 2), known.pack()[:-1]):

@@ -1,4 +1,4 @@
-"""Watching a site for what is new, and keeping files current: whole days in seconds, on sites that change."""
+"""Watching a site for news, and keeping files current: whole days in seconds, on sites that change."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 SPEED = 6000.0  # an hour in 0.6 s
 CALM = 600.0  # of a clock that passes on while a command starts: an article is new for 144 s
-CALMER = 60.0  # with which hardly anything happens within thirty requests, so that they find the same
+CALMER = 60.0  # so slow that hardly anything happens within thirty requests, and they find the same
 SMALL = Manner(sections=3, topics=6, archive=30, per_hour=7.0)
 SETTINGS: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "FOCUS_PUBLIC_ONLY": False, "FOCUS_SEED": 1}
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 class Unhurried:
-    """The machine's time, as if nothing ever took longer than a moment: where all stands still, so do the days."""
+    """The machine's time, without delays of the machine: while everything is stopped, so are the days."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -242,7 +242,7 @@ def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_said(arguments: dict[str, str], said: str) -> None:
-    """With what is right."""
+    """With a suggestion."""
     with pytest.raises(UsageError) as caught:
         NewsSpider(**{"root": "https://example.org/", "rate": "2000/day", **arguments})
     assert said in str(caught.value)
@@ -295,7 +295,7 @@ def test_lines_go_to_a_pipe(tmp_path: Path) -> None:
 
 
 def test_an_article_changes_with_its_text(tmp_path: Path) -> None:
-    """A list of recent posts beside it that changes at each visit makes no other version of it."""
+    """A list of recent posts next to it that changes at each visit makes no other version of it."""
     said = "Bees make honey of nectar that they gather from flowers, and store it in the combs of their hive. " * 3
     begin = time_text(BEGIN)
 
@@ -322,8 +322,9 @@ def test_an_article_changes_with_its_text(tmp_path: Path) -> None:
 
 
 def test_files_are_kept_current(tmp_path: Path) -> None:
-    """With a rate, files are fetched again: versions have lines and are stored, what is gone has a line, what is as it
-    was has none; the page and the table of visits are there.
+    """With a rate, files are revisited: versions have lines and are stored, gone files have one, unchanged ones none.
+
+    The page and the table of visits exist.
     """
     csv_type = {"Content-Type": "text/csv"}
     with MockSite(pages={"/": '<a href="/a.csv">a</a><a href="/b.csv">b</a><a href="/c.csv">c</a>'}) as site:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mocksite import MockSite
     from scrapy.http import HtmlResponse, Response
 
-# Each is the href as it stands in the page, and is in a paragraph of the class that is its number.
+# Each is the href as written in the page, in a paragraph with its number as class.
 AWKWARD = [
     "/plain", "relative.html", "../up?b=2&amp;a=1", "/a b c", "  /padded  ", "/caf\u00e9?q=\u00fc", "/frag#part", "?only=query",
     "//HOST/scheme", "HTTP://HOST/upper/Case", "/100%", "/pct%20and%7e", "/path;params?x=1;y=2", "/a/../b/./c",
@@ -27,7 +27,7 @@ AWKWARD = [
 
 
 def page(site: MockSite, base: str = "") -> str:
-    """Return a page with all awkward links, each in a place of its own."""
+    """Return a page with all awkward links, each in a different place."""
     host = f"{site.host}:{site.port}"
     links = "".join(
         f'<p class="n{i}">before {i} <a href="{href.replace("HOST", host)}">link {i}</a></p>'
@@ -56,7 +56,7 @@ class Noting(BreadthFirst):
 
 
 class Producer(Spider):
-    """Makes requests from a page, in the way that it is told."""
+    """Makes requests from a page, in the given way."""
 
     name = "producer"
 

@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
     from mocksite import Answer, Seen
 
-#: ``fixed``: the same ETag whatever changes; ``deaf``: says 304 to whoever asks; ``unasked``: and to all others, too,
+#: ``fixed``: the same ETag whatever changes; ``deaf``: answers 304 to all conditions; ``unasked``: and to all other
 #: from the second request on; ``dated``: only Last-Modified.
 Validators = Literal["right", "weak", "dated", "none", "fixed", "deaf", "unasked"]
 PROSE = "What stands here stays as it is, and is long enough to say what this page is about, at all of its visits. "
 
 
 class VersionSite(MockSite):
-    """Serves pages by ``version``, which says of a path and how often it was asked for, from 1, what it reads.
+    """Serves pages in versions: ``version`` returns the version of a path at its n-th request, from 1.
 
     Parameters
     ----------
     version
-        Returns the version of a page, 0 for one that never changes; ``None`` for one that is not there.
+        Returns the version of a page, 0 for one that never changes; ``None`` for one that does not exist.
     validators
-        What the server says of versions, and does when it is asked.
+        The validators that the server sends, and how it answers conditions.
     links
-        Paths that the page ``/`` has links to.
+        Paths that the page ``/`` links to.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 #: For a crawl without the parts that use a browser.
 NO_ADDON = Found(
-    reason="the add-on is not in ADDONS, and RenderMiddleware not in DOWNLOADER_MIDDLEWARES",
+    reason="the add-on is not in ADDONS, and RenderMiddleware is not in DOWNLOADER_MIDDLEWARES",
     advice='set ADDONS = {"scrapy_focus.Addon": 500}',
 )
 
@@ -65,7 +65,7 @@ def find_browser(settings: BaseSettings) -> Found:
         )
     if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
         return Found(
-            reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none",
+            reason="scrapy-playwright needs Twisted's asyncio reactor, which the settings do not select",
             advice="leave TWISTED_REACTOR and TWISTED_REACTOR_ENABLED at their defaults",
         )
     if any(settings.get(each) for each in REMOTE):
@@ -73,7 +73,7 @@ def find_browser(settings: BaseSettings) -> Found:
     if given := settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS").get("executable_path"):
         if shutil.which(given) is None:
             return Found(
-                reason=f"PLAYWRIGHT_LAUNCH_OPTIONS names {given}, which is no program here",
+                reason=f"PLAYWRIGHT_LAUNCH_OPTIONS names {given}, which is not a program on this machine",
                 advice="correct executable_path in PLAYWRIGHT_LAUNCH_OPTIONS",
             )
         return Found(str(given))
@@ -88,7 +88,7 @@ def _installed(name: str) -> Found:
     program = _program(name)
     if not program:
         return Found(
-            reason=f"no {name} was found in {store} or among the programs (playwright install {name})",
+            reason=f"no {name} was found in {store} or in PATH (playwright install {name})",
             advice=f"run playwright install {name}",
         )
     return Found(program, program)
@@ -133,8 +133,8 @@ def browser_of(settings: BaseSettings) -> Found:
     if not found or _asks_browser(settings.getdict("DOWNLOAD_HANDLERS")):
         return found
     return Found(
-        reason=f"{found.what} is there, but the handlers of DOWNLOAD_HANDLERS do not ask it",
-        advice="leave http and https out of DOWNLOAD_HANDLERS",
+        reason=f"{found.what} exists, but the handlers in DOWNLOAD_HANDLERS do not use it",
+        advice="remove http and https from DOWNLOAD_HANDLERS",
     )
 
 

@@ -116,14 +116,14 @@ class Keeper:
                 async with asyncio.timeout(_LONGEST):
                     response: Response = await browser.handler.download_request(request)
             except TimeoutError as error:
-                self._failed(browser, f"it did not answer for {_LONGEST:.0f} s")
+                self._failed(browser, f"it did not respond for {_LONGEST:.0f} s")
                 raise BrowserFailed(f"{request.url} took the browser more than {_LONGEST:.0f} s") from error
             except Exception as error:
                 visit: Visit | None = request.meta.get(INIT) if RENDERED in request.meta else None
                 if visit is not None and (browser.is_dead or visit.has_crashed):
                     if not browser.is_dead:
                         await asyncio.sleep(_DYING)
-                    raise BrowserFailed(f"the browser died with {request.url}") from error
+                    raise BrowserFailed(f"the browser died while it rendered {request.url}") from error
                 raise
             finally:
                 browser.out -= 1
@@ -166,7 +166,7 @@ class Keeper:
             self._start_closing(running)
             raise
         self.count("browser/started")
-        logger.info("A browser renders pages from now on, at a hundred times the CPU of a plain page")
+        logger.info("A browser was started to render pages; each takes about a hundred times the CPU of a plain page")
         return running
 
     def _failed(self, browser: Running | None, why: str) -> None:
@@ -177,8 +177,8 @@ class Keeper:
             self._retire(browser)
         self._failures += 1
         if self._failures >= _FAILURES and not self.gone:
-            self.gone = f"there is no browser any more: {why}"
-            logger.warning("Pages are not rendered any more: the browser failed %d times in a row, %s", _FAILURES, why)
+            self.gone = f"the browser is no longer used: {why}"
+            logger.warning("Pages are no longer rendered: the browser failed %d times in a row, %s", _FAILURES, why)
 
     def _retire(self, browser: Running) -> None:
         """Give a browser no more pages."""

@@ -80,7 +80,9 @@ async def read(page: Page, visit: Visit) -> None:
     if limits is None or visit.is_file:
         return
     if visit.refused:
-        raise PageHangs(f"{visit.request.url} leads on and on, or where it must not ({visit.refused}); it is left")
+        raise PageHangs(
+            f"{visit.request.url} redirects endlessly or to a forbidden URL ({visit.refused}); it is skipped"
+        )
     reading = _Reading(page, visit, limits)
     page.on("download", reading.note_download)
     try:
@@ -94,7 +96,7 @@ async def read(page: Page, visit: Visit) -> None:
         if page.is_closed() or visit.has_crashed:
             raise
         visit.is_cut = True
-        logger.debug("scrapy_focus reads a page as it is: %s (%s)", visit.request.url, error)
+        logger.debug("scrapy_focus reads a page in its present state: %s (%s)", visit.request.url, error)
     visit.is_acted_on = True
     await reading.end()
     visit.guard.note("browser/read")
@@ -292,7 +294,7 @@ class _Reading:
             await download.delete()
         except Exception as error:  # it did not end, or its browser is on another machine
             visit.is_cut = True
-            logger.debug("scrapy_focus has no %s of %s: %s", name, visit.request.url, error)
+            logger.debug("scrapy_focus could not keep %s of %s: %s", name, visit.request.url, error)
             self.visit.refuse(self.page, download)
 
     # -- at the end ---------------------------------------------------------------------------------------------------
@@ -321,7 +323,7 @@ class _Reading:
                 if self.page.is_closed() or self.visit.has_crashed:
                     raise
                 self.helper = None
-        raise PageHangs(f"{self.visit.request.url} does not answer: its scripts do not return; it is left")
+        raise PageHangs(f"{self.visit.request.url} does not respond: its scripts do not return; it is skipped")
 
     async def recall(self) -> None:
         """Note the content of the page before its scripts ran, if no plain copy was read.
@@ -336,12 +338,12 @@ class _Reading:
         except TimeoutError:
             raise
         except Exception as error:  # it is gone, or broke our script
-            logger.debug("scrapy_focus has not seen the plain page: %s (%s)", self.visit.request.url, error)
+            logger.debug("scrapy_focus could not read the plain page: %s (%s)", self.visit.request.url, error)
 
     async def _leave(self) -> None:
         """Pass the page to scrapy-playwright, which waits once more until it is loaded."""
         if not self.page.url.startswith(("http:", "https:")):
-            raise PageHangs(f"{self.visit.request.url} was left by its scripts for {self.page.url[:100]}")
+            raise PageHangs(f"{self.visit.request.url} was replaced by its scripts with {self.page.url[:100]}")
         try:
             async with asyncio.timeout(_GLANCE):
                 await self.page.wait_for_load_state()
@@ -358,7 +360,7 @@ class _Reading:
     async def ask(self, name: str, *given: object) -> Any:
         """Call a function of reading.js."""
         if self.helper is None:
-            raise RuntimeError("the page is not there yet")
+            raise RuntimeError("the page is not loaded yet")
         return await self.helper.evaluate("(page, [name, given]) => page[name](...given)", [name, given])
 
 

@@ -94,7 +94,7 @@ class KeptAnswers:
                 else:
                     records.setdefault(record[0], []).append(record)
         except StorageError as error:
-            logger.warning("%s; what was in it is fetched again", error)
+            logger.warning("%s; its responses are fetched again", error)
         return [record for each in records.values() for record in each]
 
     def _write_anew(self, records: list[Record]) -> Journal:
@@ -107,5 +107,5 @@ class KeptAnswers:
         try:
             other.replace(self.path)
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be written: {error}; allow writing there") from error
+            raise StorageError(f"{self.path} cannot be written: {error}; check its permissions") from error
         return Journal(self.path, keep=self._file.size)

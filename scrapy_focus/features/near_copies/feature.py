@@ -100,7 +100,7 @@ class NearCopyFilter(Feature):
         if not n_copies:
             return Shown(notes=notes)
         names = sorted({each.name for each in ignored if each.links})
-        line = f"{counted(n_copies, 'link')} not followed, as they differ only in {_listed(names)}"
+        line = f"{counted(n_copies, 'link')} skipped, as they differ only in {_listed(names)}"
         return Shown(lines=[line], notes=notes)
 
     def refuse_new(self, request: Request, page: Entry | None) -> bool:
@@ -260,8 +260,8 @@ class NearCopyFilter(Feature):
         if change.is_believed:
             self.host.count("near/learned")
             logger.info(
-                "On %s the parameter %s does not change the page, as %d pairs of pages show: of links that differ in "
-                "nothing else, one is followed (FOCUS_IGNORE_PARAMETERS)", change.host, change.name, change.pairs,
+                "On %s the parameter %s does not change the page, as %d pairs of pages show: of links that differ "
+                "only in it, one is followed (FOCUS_IGNORE_PARAMETERS)", change.host, change.name, change.pairs,
             )  # fmt: skip
         else:
             self.host.count("near/unlearned")
@@ -277,7 +277,7 @@ class NearCopyFilter(Feature):
         except (OSError, ValueError, RecursionError) as error:
             self.learner = NearCopies()
             logger.warning(
-                "%s is not read (%s): parameters that do not matter are learned anew", self.path, reason_of(error)
+                "%s cannot be read (%s): parameters that do not matter are learned again", self.path, reason_of(error)
             )
 
     def _write_sometimes(self) -> None:
@@ -294,7 +294,7 @@ class NearCopyFilter(Feature):
         except OSError as error:  # for example, of a full disk, for which the crawl stops anyway
             self.host.count("error/near")
             logger.warning(
-                "%s cannot be written, and the next run learns its parameters anew: %s", self.path, reason_of(error)
+                "%s cannot be written, and the next run learns its parameters again: %s", self.path, reason_of(error)
             )
 
 

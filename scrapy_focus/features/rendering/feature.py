@@ -147,7 +147,7 @@ class Rendering(Feature):
         if mode == "always":
             logger.info("All pages are rendered, by %s", self.browser.what)
             return
-        logger.info("Pages with scripts are rendered where that pays, by %s", self.browser.what)
+        logger.info("Pages with scripts are rendered where it is worth it, by %s", self.browser.what)
         self.learns = True
 
     def _look_for_shells(self, advice: str) -> None:

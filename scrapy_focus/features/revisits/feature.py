@@ -242,10 +242,10 @@ class Visits(Feature):
             coming.changed = False if coming.last.digest else None
         elif not coming.asks:
             self.host.count("visit/unasked")
-            self._doubt(coming, response, "said 304 to a question that was not asked")
+            self._doubt(coming, response, "answered 304 to a request without conditions")
         elif coming.last.is_stale:
             self.host.count("visit/wrong")
-            self._doubt(coming, response, "said 304 of a page that had changed")
+            self._doubt(coming, response, "answered 304 for a page that had changed")
         else:
             coming.changed = False
 
@@ -276,7 +276,7 @@ class Visits(Feature):
             is_same = bool(modified) and modified == last.modified
         if coming.changed and is_same:
             self.host.count("visit/wrong")
-            self._doubt(coming, response, "has another page under the same ETag or Last-Modified")
+            self._doubt(coming, response, "sent a different page with the same ETag or Last-Modified")
         elif coming.is_check and last.was_told:
             coming.proves = bool(coming.changed)
             if not coming.changed:
@@ -302,7 +302,7 @@ class Visits(Feature):
         self._named += 1
         if self._named <= _SHOWN:
             logger.warning(
-                "%s %s (%s): from now on its pages are fetched whole (focus/visit/doubted)", where, why,
+                "%s %s (%s): from now on its pages are fetched in full (focus/visit/doubted)", where, why,
                 brief(response.url),
             )  # fmt: skip
 

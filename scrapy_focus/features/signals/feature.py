@@ -31,9 +31,9 @@ _LONG = 100_000  # bytes of a listing; a longer one is read over several turns o
 _SKEW = 60.0  # seconds by which the time of a ping may be in the future
 
 _SAID: dict[str, str] = {
-    "future": "%s says that %s changed at %s, which is to come: no such date is believed",
-    "elsewhere": "%s says that %s changed at %s: it is believed of its own domain only",
-    "unreadable": "%s says that %s changed at %s, which is no date that can be read",
+    "future": "%s says that %s changed at %s, which is in the future: such dates are ignored",
+    "elsewhere": "%s says that %s changed at %s: it is believed about its own domain only",
+    "unreadable": "%s says that %s changed at %s, which is not a readable date",
 }
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MAX_COPIES = Setting("FOCUS_MAX_COPIES", whole(), default=100, unit="URLs with the same HTML page")
 MAX_FOLDERS = Setting("FOCUS_MAX_FOLDERS", whole(), default=32, unit="parts of the path of a URL")
 MAX_LINKS = Setting("FOCUS_MAX_LINKS", whole(), default=6000, unit="new links of one page")
-MAX_REPEATS = Setting("FOCUS_MAX_REPEATS", whole(), default=5, unit="times that one part stands in the path of a URL")
+MAX_REPEATS = Setting("FOCUS_MAX_REPEATS", whole(), default=5, unit="times that one part occurs in the path of a URL")
 SETTINGS = (MAX_COPIES, MAX_FOLDERS, MAX_LINKS, MAX_REPEATS)
 
 

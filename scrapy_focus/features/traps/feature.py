@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _WHY = {
-    "links": "%s has more than %d new links: the first ones are followed",
+    "links": "%s has more than %d new links: only the first ones are followed",
     "folders": "%s has a path of more than %d parts: it is not followed",
     "repeats": "%s has the same part in its path more than %d times: it is not followed",
     "copies": "%s is the same page as at %d other URLs: its links are not followed",
@@ -111,6 +111,6 @@ class Traps(Feature):
         if trap not in self._said:
             self._said.add(trap)
             logger.warning(
-                f"{_WHY[trap]} (FOCUS_MAX_%s); this is said once, and counted in focus/trap/%s",
+                f"{_WHY[trap]} (FOCUS_MAX_%s); logged once, and counted in focus/trap/%s",
                 url, getattr(self.limits, trap), trap.upper(), trap,
             )  # fmt: skip

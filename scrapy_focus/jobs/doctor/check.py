@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_focus.jobs.doctor.tail import Tail
 
 _SHOWN = 3  # messages of SQLite about a malformed file
-ANEW = "put a copy of the folder in its place, or begin anew with another JOBDIR"  # if there is no cure
+ANEW = "restore the folder from a copy, or start again with another JOBDIR"  # if there is no cure
 
 _BEHIND = """
 SELECT coalesce((SELECT value FROM counters WHERE name = 'row'), 1) <= (SELECT max(row) FROM links)
@@ -139,7 +139,7 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
             yield Finding(what=changed, cure=Cure.DROP_ROWS)
             return
     if wrong := wrong_links(path) or _unreliable(notes):
-        yield Finding(what=f"{wrong}; this is not repaired: {ANEW}")
+        yield Finding(what=f"{wrong}; this cannot be repaired: {ANEW}")
         return
     if unusable := Index(path).wrong(stamp):
         what = f"{path.name}-index is not used ({unusable}): the next run reads all links one by one"
@@ -154,7 +154,7 @@ def _journals(tail: Tail) -> Iterator[Finding]:
     if tail.why:
         yield Finding(what=tail.why + lost_of(tail), cure=Cure.CUT_JOURNAL)
     if older := tail.older:
-        what = f"{journal_names(older)} {inflected(len(older), 'is', 'are')} needed no more"
+        what = f"{journal_names(older)} {inflected(len(older), 'is', 'are')} no longer needed"
         yield Finding(what=what, cure=Cure.CUT_JOURNAL, harmless=True)
 
 
@@ -206,17 +206,17 @@ def _said_of(database: sqlite3.Connection) -> str:
     said = [f"{counted(len(links), 'link')} ({shown}{more})"] if links else []
     if blocks:
         said.append(f"{counted(len(blocks), 'block')} of known keys")
-    return f"{' and '.join(said)}: not what was stored, by checksum" if said else ""
+    return f"{' and '.join(said)}: wrong checksum" if said else ""
 
 
 def _without_checkpoint(folder: Path) -> Finding:
     journals = journals_in(folder)
     if any((folder / f"journal.{number}").stat().st_size for number in journals):
         return Finding(
-            what=f"the last checkpoint is lost, and {journal_names(journals)} there without it; put back "
-            f"{FRONTIER}-wal if it was removed, or begin anew with another JOBDIR"
+            what=f"the last checkpoint is lost, and {journal_names(journals)} useless without it; put back "
+            f"{FRONTIER}-wal if it was removed, or start again with another JOBDIR"
         )
-    return Finding(what="it has no checkpoint yet: the crawl will begin anew", harmless=True)
+    return Finding(what="it has no checkpoint yet: the crawl will start from the beginning", harmless=True)
 
 
 def wrong_links(path: Path) -> str:
@@ -224,7 +224,7 @@ def wrong_links(path: Path) -> str:
     try:
         with closing(open_readonly(path)) as database:  # while it is open, a frontier does not merge its log
             if database.execute(_BEHIND).fetchone()[0]:
-                return "its counters are behind what they count, so that new links would take the place of old ones"
+                return "its counters are too low, so that new links would overwrite old ones"
             counters = dict(database.execute("SELECT name, value FROM counters"))
             width = counters.get("width", 0)
             keeps = Vectors(width) if width else Ranks()
@@ -234,7 +234,7 @@ def wrong_links(path: Path) -> str:
             finally:
                 frontier.close()
     except Exception as error:  # whatever invalid values lead to
-        return f"the links do not fit together: {error.__cause__ or error}"
+        return f"the links are inconsistent: {error.__cause__ or error}"
     return ""
 
 
@@ -251,19 +251,18 @@ def _unreliable(notes: Mapping[str, Any]) -> str:
         wrong.add("journal")
     if not wrong:
         return ""
-    return f"the {' and '.join(sorted(wrong))} of the last checkpoint cannot be relied on"
+    return f"the {' and '.join(sorted(wrong))} of the last checkpoint is unreliable"
 
 
 def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
     """Yield problems of the stored policy: it is missing, or has a wrong checksum."""
     changed = damaged(notes)
     if "policy" not in notes and "policy" not in changed:
-        yield Finding(what="there is no policy: the next run places all links anew and begins to learn", harmless=True)
+        yield Finding(what="there is no policy: the next run places all links again and starts to learn", harmless=True)
     elif changed:
         learned = "what the goal learned" if changed == ["goal"] else "the policy"
         yield Finding(
-            what=f"{learned} cannot be relied on: the {' and '.join(changed)} of the last checkpoint is not what was "
-            "stored",
+            what=f"{learned} is unreliable: the {' and '.join(changed)} of the last checkpoint has a wrong checksum",
             cure=Cure.PLACE_ANEW,
         )
 
@@ -273,7 +272,7 @@ def lost_of(tail: Tail) -> str:
     if not tail.lost_bytes:
         return ""
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(tail.lost.items()))
-    later = f", {journal_names(tail.later)} with them" if tail.later else ""
+    later = f", {journal_names(tail.later)} included" if tail.later else ""
     what = f"{counted(tail.lost.total(), 'whole event')} in them" + (f" ({kinds})" if kinds else "")
     return f"; {tail.lost_bytes:,} bytes cannot be used{later}, {what}"
 

@@ -91,7 +91,7 @@ def _copy(folder: Path, names: Iterable[str], copies: Path) -> None:
             if (folder / name).exists() and not (copies / name).exists():
                 shutil.copy2(folder / name, copies / name)
     except OSError as error:
-        raise StorageError(f"{folder} cannot be repaired, as there is no room for a copy: {error}") from error
+        raise StorageError(f"{folder} cannot be repaired, as a copy of it cannot be written: {error}") from error
 
 
 def _rebuild(folder: Path, _: Checkup, copies: Path) -> str:
@@ -107,7 +107,7 @@ def _rebuild(folder: Path, _: Checkup, copies: Path) -> str:
     finally:
         _remove_log(new)
         new.unlink(missing_ok=True)
-    return f"made {FRONTIER} anew of what can be read: {'; '.join(said)}"
+    return f"rebuilt {FRONTIER} from what can be read: {'; '.join(said)}"
 
 
 def _remove_log(path: Path) -> None:
@@ -136,9 +136,11 @@ def _drop_changed(database: sqlite3.Connection) -> list[str]:
     said = []
     if links:
         urls = ", ".join(brief(url) for _, url in links)
-        said.append(f"dropped {counted(len(links), 'link')} that were not what was stored: {urls}")
+        said.append(f"dropped {counted(len(links), 'link')} with a wrong checksum: {urls}")
     if blocks:
-        said.append(f"took {counted(len(blocks), 'block')} of known keys as they are: some pages may be fetched again")
+        said.append(
+            f"kept {counted(len(blocks), 'block')} of known keys with wrong checksums: some pages may be fetched again"
+        )
     return said
 
 
@@ -155,8 +157,8 @@ def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
         database.execute("COMMIT")
     learned = json.loads(notes["crawl"]).get("counts", {}).get("outcomes", 0)
     return (
-        f"dropped the policy: what it learned from {learned:,} outcomes is lost, and where {n:,} "
-        "links stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
+        f"dropped the policy: what it learned from {learned:,} outcomes is lost, and the places of {n:,} "
+        "links on their pages; all of them are queued, and the next run places them like start requests"
     )
 
 
@@ -170,15 +172,15 @@ def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
     for number in reversed(needless):
         (folder / f"journal.{number}").unlink()
     if not tail.why:
-        return f"removed {journal_names(tail.older)}, needed no more"
+        return f"removed {journal_names(tail.older)}, no longer needed"
     if tail.last:
         Journal(folder / f"journal.{tail.last}", keep=tail.end).close()
         kept = counted(tail.events.total(), "event")
-        return f"cut journal.{tail.last} behind {tail.end:,} bytes with {kept}{lost_of(tail)}"
+        return f"cut journal.{tail.last} after {tail.end:,} bytes with {kept}{lost_of(tail)}"
     Journal(folder / f"journal.{tail.first}").close()
     return (
-        f"began journal.{tail.first} anew, as it is missing: what the crawl did since its last checkpoint is lost, and "
-        f"what it fetched since then will be fetched again{lost_of(tail)}"
+        f"created journal.{tail.first}, which was missing: what the crawl did since its last checkpoint is lost, and "
+        f"its pages since then will be fetched again{lost_of(tail)}"
     )
 
 
@@ -231,9 +233,7 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) ->
             lost += 1
         else:
             copied += new.execute(insertion, row).rowcount
-    return f"{counted(copied, 'row')} of {table}" + (
-        f", what stood in {counted(lost, 'place')} is lost" if lost else ""
-    )
+    return f"{counted(copied, 'row')} of {table}" + (f", rows in {counted(lost, 'place')} are lost" if lost else "")
 
 
 def _has_sums(database: sqlite3.Connection) -> bool:

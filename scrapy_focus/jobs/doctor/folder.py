@@ -37,15 +37,15 @@ def folder_of(jobdir: Path) -> Path:
         If the essential file is missing.
     """
     if not jobdir.is_dir():
-        what = "is no folder" if jobdir.exists() else "does not exist"
+        what = "is not a folder" if jobdir.exists() else "does not exist"
         raise ResumeError(f"{jobdir} {what}; name the JOBDIR of a crawl")
     folder = jobdir if (jobdir / FRONTIER).exists() else jobdir / "focus"
     if not folder.is_dir():
         if any((jobdir / name).exists() for name in _OF_SCRAPY):
             raise ResumeError(
-                f"{jobdir} is a JOBDIR of Scrapy's own scheduler: it has no folder focus, and nothing of scrapy_focus"
+                f"{jobdir} is a JOBDIR of Scrapy's own scheduler: it has no folder focus, and no crawl of scrapy_focus"
             )
-        raise ResumeError(f"{jobdir} is no JOBDIR of scrapy_focus: it has no folder focus")
+        raise ResumeError(f"{jobdir} is not a JOBDIR of scrapy_focus: it has no folder focus")
     if (folder / "crawl.json").exists():
         raise ResumeError(
             f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
@@ -68,8 +68,7 @@ def _check_frontier(folder: Path) -> None:
     # A crawl writes journals from its first checkpoint on, so where journals exist, there was a frontier.
     if journals_in(folder) or what == "empty":
         raise StorageError(
-            f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
-            "anew with another JOBDIR"
+            f"{path} is {what}, and cannot be rebuilt: restore it from a copy, or start again with another JOBDIR"
         )
     raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
 
@@ -80,7 +79,7 @@ def _check_kinds(folder: Path) -> None:
         with suppress(FileNotFoundError):  # a running crawl removes journals
             mode = each.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise ResumeError(f"{each} is no file, or leads elsewhere: put the file in its place, or remove it")
+                raise ResumeError(f"{each} is not a regular file: replace it by the original file, or remove it")
 
 
 @contextmanager
@@ -130,5 +129,5 @@ def open_readonly(path: Path) -> sqlite3.Connection:
                                      "type = 'table' AND rootpage = 0"))  # fmt: skip
         if others := {kind for (kind,) in parts} - _IN_FILE:
             database.close()
-            raise StorageError(f"{path} is not the frontier of a crawl: it has a {min(others)}, which none has")
+            raise StorageError(f"{path} is not the frontier of a crawl: it contains a {min(others)}")
     return database

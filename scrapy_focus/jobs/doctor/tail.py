@@ -71,7 +71,7 @@ def _count(tail: Tail, event: Record) -> None:
             tail.counts.update(counts)
             tail.rewards += outcome.reward if outcome.method != "HEAD" else 0.0
         case _:
-            raise ValueError("this version knows no such event")
+            raise ValueError("this version does not know such an event")
     tail.events[_kind(event)] += 1
 
 
@@ -115,7 +115,7 @@ def _read(path: Path, tail: Tail) -> None:
         if isinstance(error, StorageError) and isinstance(error.__cause__, OSError):
             raise
         tail.why = (
-            f"{path.name} cannot be used from byte {tail.end:,} on: its event {kind!r:.40} makes no sense "
+            f"{path.name} cannot be used from byte {tail.end:,} on: its event {kind!r:.40} is invalid "
             f"({str(error) or type(error).__name__})"
         )
         return

@@ -1,4 +1,4 @@
-"""What the reference says of kept answers."""
+"""The names of stored responses in the reference."""
 
 SETTINGS: tuple[str, ...] = ("FOCUS_KILL_SAFE_FETCH",)
 STATS = {

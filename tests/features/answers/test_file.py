@@ -17,7 +17,7 @@ A, B = ("GET", "http://x/a", b""), ("GET", "http://x/b", b"")
 
 
 def opened(path: Path, **states: State) -> KeptAnswers:
-    """Return the answers in a file, of pages that wait unless said otherwise (``_7=State.FETCHED``)."""
+    """Return the responses in a file, for pages that are queued unless given otherwise (``_7=State.FETCHED``)."""
 
     def known(keys: Sequence[int]) -> list[State]:
         return [states.get(f"_{key}", State.WAITING) for key in keys]
@@ -44,7 +44,7 @@ def test_an_answer_is_there_until_its_page_is_done(tmp_path: Path) -> None:
 
 
 def test_what_was_done_before_it_was_taken_is_gone(tmp_path: Path) -> None:
-    """A page that was done without its answer from the disk, and waits again, is asked for."""
+    """A page that was fetched without its stored response, and is queued again, is requested."""
     opened(tmp_path / "answers").keep(1, A, ("old",))
     later = opened(tmp_path / "answers")
     later.keep(2, A, ("other",))
@@ -73,7 +73,7 @@ def test_only_links_that_wait_need_one(tmp_path: Path, state: State) -> None:
 
 
 def test_the_file_stays_small(tmp_path: Path) -> None:
-    """It is emptied whenever nothing waits, holds twice what is needed and some 16 MB otherwise, and goes at the end."""
+    """It is emptied when nothing is queued, has twice the needed size plus 16 MB at most, and goes at the end."""
     path, body = tmp_path / "answers", b"x" * 1_000_000
     answers = opened(path)
     answers.keep(-1, A, (body,))
@@ -99,7 +99,7 @@ def test_the_file_stays_small(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 100, b"no record at all", None])
 def test_what_is_cut_or_damaged_is_asked_for_again(tmp_path: Path, damage: bytes | None) -> None:
-    """The whole answers before that are there, and new ones can be added."""
+    """The whole responses before the damage are available, and new ones can be added."""
     path = tmp_path / "answers"
     first = opened(path)
     first.keep(1, A, ("one",))

@@ -134,7 +134,7 @@ def test_it_does_nothing_without_a_job(site: MockSite) -> None:
 
 @pytest.mark.slow
 def test_killed_at_random(tmp_path: Path) -> None:
-    """However a crawl is killed, of what is asked for again nothing had arrived; all else is as without the setting."""
+    """However a crawl is killed, only pages without a response are requested again; nothing else differs."""
     with Cradle() as cradle, SoakSite(n=200, seed=6, latency=0.004) as site:
         soak = Soak(
             SUBJECTS[2], site, tmp_path / "0", random.Random(5), budget=100, settings={"FOCUS_KILL_SAFE_FETCH": True}

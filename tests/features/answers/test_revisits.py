@@ -59,9 +59,7 @@ process.start()
 
 @pytest.mark.slow
 def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> None:
-    """Killed again and again, a crawl has fetched each page as often as it was to, and none of them too early, but for
-    those that were in flight.
-    """
+    """Killed repeatedly, a crawl fetches each page as often as planned; only those in flight may be early."""
     family(site)
     every, budget = 2.0, 15
     settings = {
@@ -91,7 +89,7 @@ def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> No
 
 
 def test_an_answer_is_read_once(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What arrived before a kill is not taken for what a later visit would bring, also where it was not forgotten yet."""
+    """A response from before a kill is not used for a later visit, even if it was not forgotten yet."""
     family(site)
     monkeypatch.setattr(KeptAnswers, "forget", lambda self, key: None)
     settings = in_turn(site, 6, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, CLOSESPIDER_PAGECOUNT=3)

@@ -1,4 +1,4 @@
-"""What the reference says of near copies."""
+"""The names of near copies in the reference."""
 
 SETTINGS: tuple[str, ...] = ("FOCUS_IGNORE_PARAMETERS",)
 STATS = {

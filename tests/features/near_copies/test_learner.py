@@ -21,7 +21,7 @@ TEXT = " ".join(f"word{i}" for i in range(40))
 
 
 def teach(near: NearCopies, pages: range, values: str = "xy", name: str = "sid", host: str = "h") -> list[Change]:
-    """Let pages come out the same under some values of a parameter."""
+    """Report equal pages for some values of a parameter."""
     changes = []
     for page in pages:
         for value in values:
@@ -54,26 +54,26 @@ def read(body: str) -> int:
     ],
 )
 def test_a_url_without_a_parameter(url: str, without: str) -> None:
-    """All values of it go, and the rest stays, that in the path behind it; a URL with very many or very long ones stays as it is."""
+    """All values of it are removed, the rest stays, path parameters last; too many or too long ones are not removed."""
     assert query_of(url).without("x") == without
 
 
 @pytest.mark.parametrize("url", ["x?" + "&".join(["y=/"] * 30), "x", "?", "", "http:"])
 def test_what_is_no_url_has_no_host(url: str) -> None:
-    """Though slashes may stand in its parameters; nothing is learned from it."""
+    """Even if its parameters contain slashes; nothing is learned from it."""
     assert query_of(url).host == ""
     assert NearCopies().learn(url, 1) == []
 
 
 def test_parameters_in_the_path_are_parameters() -> None:
-    """They are taken out where they stand, and their names begin with a semicolon."""
+    """They are removed from the path, and their names start with a semicolon."""
     query = query_of("http://h/a;jsessionid=1F/b?c=3")
     assert query.names == (";jsessionid", "c")
     assert query.without(";jsessionid") == "http://h/a/b?c=3"
 
 
 def test_five_pages_teach_a_parameter() -> None:
-    """Not four; it is ignored on pages that nobody saw, and on no other host."""
+    """Four do not; it is ignored on unseen pages of this host only."""
     near = NearCopies()
     assert teach(near, range(4)) == []
     assert stripped(near, "http://h/new?sid=x") == "http://h/new?sid=x"
@@ -95,7 +95,7 @@ def test_a_page_without_the_parameter_makes_a_pair_too() -> None:
 
 
 def test_one_page_teaches_nothing_however_often_it_comes() -> None:
-    """The same page under a hundred URLs, as of an error or of what nobody may see, is one page."""
+    """The same page under a hundred URLs, such as an error or a login page, counts as one page."""
     near = NearCopies()
     assert [near.learn(f"http://h/{i % 10}?id={i}", 7) for i in range(100)] == [[]] * 100
     assert stripped(near, "http://h/1?id=3") == "http://h/1?id=3"
@@ -232,12 +232,12 @@ def test_what_was_not_stored_so_is_not_read(text: str) -> None:
     ],
 )
 def test_pages_that_say_the_same(one: str, other: str, same: bool) -> None:
-    """What each fetch changes makes no difference; a number or a word of the text does."""
+    """What changes with each fetch makes no difference; a number or a word of the text does."""
     assert (read(f"<p>{TEXT}</p>{one}") == read(f"<p>{TEXT}</p>{other}")) == same
 
 
 def test_a_hostile_host_takes_bounded_memory_and_teaches_nothing_about_others() -> None:
-    """Names, values and hosts without end leave what is known of a host that is still crawled."""
+    """Endless names, values and hosts do not affect the state of a host that is still crawled."""
     near = NearCopies()
     for i in range(6_000):
         url = f"http://h{i % 700}/{i}?n{i % 300}={i}&id={i % 11}"
@@ -253,7 +253,7 @@ def test_a_hostile_host_takes_bounded_memory_and_teaches_nothing_about_others() 
 
 
 def test_a_parameter_that_never_makes_a_pair_is_rarely_looked_at() -> None:
-    """After 200 pages one base in eight is read for it, the same ones each time; a pair lets all be read again."""
+    """After 200 pages one base in eight is read for it, always the same ones; after a pair all are read again."""
     near = NearCopies()
     urls = [f"http://h/page/{i}?lang=en" for i in range(1000)]
     for number, url in enumerate(urls[:200]):

@@ -78,7 +78,7 @@ def test_each_page_is_fetched_and_few_of_its_copies(kind: dict[str, Any], most: 
     assert bool(dropped) == bool(kind)
     links = [each.links for each in ignored(result)]
     assert max(links, default=0) <= dropped <= sum(links)  # a link may have two such parameters
-    assert bool([line for line in progress(result.scheduler.focus_host) if "not followed" in line]) == bool(kind)
+    assert bool([line for line in progress(result.scheduler.focus_host) if "skipped, as" in line]) == bool(kind)
     assert result.outcomes.get("near_copy", 0) <= dropped
 
 
@@ -108,7 +108,7 @@ def test_a_wrong_belief_ends_and_what_was_dropped_for_it_is_followed(policy: str
     if policy:
         counts = near(result)
         assert counts["learned"] == counts["unlearned"] == 1
-        assert counts["returned"] >= counts["dropped"] - 10  # those that were copies may be dropped again
+        assert counts["returned"] >= counts["dropped"] - 10  # copies may be dropped again
         assert len(result.logged("changes the page after all")) == 1
 
 
@@ -165,7 +165,7 @@ def test_what_is_asked_for_outright_is_sent(addon: bool) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "file lost"])
 def test_a_crawl_that_resumes_knows_its_pages_under_new_sessions(tmp_path: Path, is_kept: bool) -> None:
-    """What was fetched before is not fetched again for its new URL; without the file it is learned anew."""
+    """Fetched pages are not fetched again for their new URLs; without the file, parameters are learned again."""
     with CopySite(shelves=12, items=2, session="PHPSESSID") as site:
         settings = {"JOBDIR": str(tmp_path), "FOCUS_POLICY": BREADTH_FIRST}
         follow(site, settings | {"FOCUS_BUDGET_REQUESTS": 40})
@@ -181,11 +181,11 @@ def test_a_crawl_that_resumes_knows_its_pages_under_new_sessions(tmp_path: Path,
     assert result.reason == "finished"
     again = [path for path in second if path in first]
     assert len(again) <= 5  # checks among them
-    assert bool(result.logged("is not read")) != is_kept
+    assert bool(result.logged("cannot be read")) != is_kept
 
 
 def test_hosts_are_apart() -> None:
-    """What one host teaches holds for no other, whatever it shows."""
+    """What one host teaches does not apply to others."""
     with CopySite(sorts=True, shelves=8, items=1) as site, CopySite(shelves=0) as other:
         links = "".join(f'<a href="{other.url("/x")}?sort={i}">{i}</a>' for i in ("name", "price", "date"))
         home = (site.page("/", {}) or "").replace("</body>", links)
@@ -230,7 +230,7 @@ def test_what_cannot_be_written_is_learned_anew(tmp_path: Path) -> None:
         assert site.fetched() == site.distinct()
     assert result.reason == "finished"
     assert set(result.errors) == {"near"}
-    assert result.logged("cannot be written, and the next run learns its parameters anew")
+    assert result.logged("cannot be written, and the next run learns its parameters again")
     assert not [record for record in result.records if record.levelname == "ERROR"]
 
 

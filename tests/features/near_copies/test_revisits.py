@@ -43,7 +43,7 @@ def _changing(shop: CopySite, path: str, query: dict[str, str]) -> str | None:
 
 @pytest.mark.slow
 def test_near_copies_are_not_seen_in_later_visits(tmp_path: Path) -> None:
-    """A page is no copy of itself: with parameters that do not change pages, each page that came comes back."""
+    """A page is not a copy of itself: with ignored parameters, each page that was fetched is revisited."""
     with CopySite(shelves=6, items=2, sorts=True) as shop:
         settings = test_coming_back.again(
             shop, 1000, FOCUS_IGNORE_PARAMETERS=True, FOCUS_MAX_INFLIGHT=1, JOBDIR=str(tmp_path)

@@ -1,4 +1,4 @@
-"""What the reference says of what sitemaps, feeds and pings say."""
+"""The names of signals in the reference."""
 
 SETTINGS: tuple[str, ...] = ()
 STATS = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def test_sitemaps_are_heard(sites: list[MockSite], tmp_path: Path) -> None:
-    """What a listing says of pages reaches the policy, whoever fetched it."""
+    """What a listing says about pages reaches the policy, whichever worker fetched it."""
     entries = "".join(
         f"<url><loc>{sites[0].url(f'/page/{k}/7')}</loc><lastmod>2020-01-01</lastmod></url>" for k in range(7)
     )
@@ -54,7 +54,7 @@ class Pings(Follower):
         async for each in super().start():
             yield each
         while min(Counter(site.paths)[path] for site in self.sites for path in tree_paths(7)) < 2:
-            await asyncio.sleep(0.02)  # what is fetched again was told to the leader
+            await asyncio.sleep(0.02)  # the leader received what is fetched again
         for seed in self.seeds:
             for k in range(7):
                 self.crawler.engine.scheduler.hear(seed.replace("/0/", f"/{k}/"))

@@ -89,7 +89,7 @@ class Machines(Follower):
 
 
 def say(site: MockSite, path: str, *bodies: str | bytes, mime: str = "application/xml") -> None:
-    """Let a path be answered so, each time by the next of these, and by the last for ever."""
+    """Set the answers of a path: each one in turn, and the last one forever."""
     made = [body.encode() if isinstance(body, str) else body for body in bodies]
     site.answers[path] = lambda times: (200, {"Content-Type": mime}, made[min(times, len(made)) - 1])
 
@@ -111,7 +111,7 @@ def ago(hours: float) -> str:
 
 
 def listen(site: MockSite, requests: int, spider: Any = Machines, start: str = "/", **more: Any) -> Any:
-    """Crawl until so many requests were sent, one at a time: what is said of a page in flight wakes nothing."""
+    """Crawl until so many requests were sent, one at a time: a signal about a page in flight wakes nothing."""
     settings = {
         "FOCUS_POLICY": Listening, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1,
         **more,
@@ -128,7 +128,7 @@ def counted(result: Any) -> dict[str, int]:
 
 
 def test_a_sitemap_tells_when_pages_changed(site: MockSite) -> None:
-    """Those that are known by then; new ones become links. It is told once, and again when it says something else."""
+    """Known pages are signalled; new ones become links. A signal is sent once, and again when it changes."""
     site.pages |= {
         "/": '<a href="/a">a</a><a href="/b">b</a><a href="/sitemap.xml">map</a>',
         "/a": "a",
@@ -165,7 +165,7 @@ def test_who_does_not_listen_hears_nothing(site: MockSite, policy: Any) -> None:
 
 
 def test_a_feed_tells_what_is_new_and_what_changed(site: MockSite) -> None:
-    """It is found by the head of a page; an entry's title is its anchor; what leads nowhere is left out."""
+    """It is found by the page's head; the title of an entry is its anchor; entries without a URL are skipped."""
     head = '<link rel="alternate" type="application/rss+xml" title="All news" href="/feed.xml">'
     site.pages |= {"/": f'<html><head>{head}</head><body><a href="/a">a</a></body></html>', "/a": "a", "/new": "new"}
     dated = [format_datetime(datetime.now(UTC) - timedelta(hours=hours)) for hours in (3, 2)]
@@ -188,7 +188,7 @@ def test_a_feed_tells_what_is_new_and_what_changed(site: MockSite) -> None:
     counts = counted(result)
     assert counts["no_url"] == 4 * counts["feeds"]
     assert counts["elsewhere"] == 1
-    assert result.logged("it is believed of its own domain only")
+    assert result.logged("it is believed about its own domain only")
 
 
 class Offsite(Machines):
@@ -230,8 +230,8 @@ def test_no_date_of_the_future_is_believed(site: MockSite) -> None:
     assert result.policy.heard == []
     counts = counted(result)
     assert (counts["future"], counts["unreadable"]) == (2, 1)
-    assert len(result.logged("no such date is believed")) == 1
-    assert len(result.logged("which is no date that can be read")) == 1
+    assert len(result.logged("such dates are ignored")) == 1
+    assert len(result.logged("which is not a readable date")) == 1
 
 
 class Maps(SitemapSpider):
@@ -260,7 +260,7 @@ def test_it_does_not_matter_who_asked_for_a_sitemap(site: MockSite, monkeypatch:
 
 
 def test_the_spider_for_files_asks_for_feeds_when_pages_come_back(site: MockSite, tmp_path: Path) -> None:
-    """And for none in a crawl that ends, which asks for what it always asked for."""
+    """A crawl that ends requests none, as before."""
     head = '<link rel="alternate" type="application/atom+xml" href="/feed.xml">'
     site.pages["/start"] = f"<html><head>{head}</head><body><a href='/feed.xml'>feed</a></body></html>"
     say(site, "/feed.xml", RSS.format(item("/in-feed.csv", "A table")))
@@ -277,7 +277,7 @@ def test_the_spider_for_files_asks_for_feeds_when_pages_come_back(site: MockSite
 
 
 def test_long_listings_are_heard_in_turns(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a million entries hold nobody up: so many are read as the protocol allows, a little at a time."""
+    """Half a million entries block nothing: as many as the protocol allows are read, a few at a time."""
     monkeypatch.setattr(module, "_LONG", 1000)
     site.pages |= {"/": '<a href="/a">a</a><a href="/sitemap.xml">map</a>', "/a": "a"}
     entry = "<url><loc>/x</loc></url>"
@@ -313,7 +313,7 @@ def test_somebody_else_may_say_that_a_page_changed(site: MockSite) -> None:
 
 
 class Woken(Listening):
-    """Fetches again only what somebody says has changed, when nothing else waits."""
+    """Fetches again only what a signal reports as changed, when nothing else is queued."""
 
     woken = -1e9
 
@@ -327,7 +327,7 @@ class Woken(Listening):
 
 def documented() -> Any:
     """Return the extension for WebSub, as the documentation has it."""
-    page = Path(__file__).parents[3] / "docs" / "signals.rst"
+    page = Path(__file__).parents[3] / "docs" / "reference" / "signals.rst"
     [code] = [block.code for block in blocks(page.read_text(encoding="utf-8")) if "class Pings" in block.code]
     module = ModuleType("pings")
     exec(compile(code, str(page), "exec", dont_inherit=True), module.__dict__)

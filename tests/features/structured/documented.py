@@ -1,4 +1,4 @@
-"""What the reference says of counts of structured data."""
+"""The names of counts of structured data in the reference."""
 
 SETTINGS: tuple[str, ...] = ()
 STATS = {

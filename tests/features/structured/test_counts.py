@@ -25,7 +25,7 @@ POLICIES = [None, BREADTH_FIRST, "scrapy_focus.policies.tagpath.TagPath", "scrap
 
 @pytest.fixture
 def pages(site: MockSite) -> MockSite:
-    """Twelve pages of which every third has an event, and all a place; two are broken in one way, two in no way read."""
+    """Twelve pages: every third has an event, all have a place; two have one broken syntax, two are unreadable."""
     site.pages["/"] = (
         "<title>all</title>"
         + "".join(f"<a href=/{i}>{i}</a>" for i in range(12))
@@ -69,7 +69,7 @@ class Reader(Follower):
 
 
 def test_pages_that_scrapy_cannot_parse_do_no_harm(site: MockSite) -> None:
-    """A charset that is none, a base that is no address, which is a page all the same, and a page of nothing."""
+    """An unknown charset, an invalid base, which is still a page, and an empty page."""
     site.pages["/"] = "".join(f"<a href=/{name}>x</a>" for name in ("charset", "base", "script", "empty"))
     site.answers["/charset"] = lambda _: (200, {"Content-Type": "text/html; charset=hex"}, (EVENT % 0).encode())
     site.pages["/base"] = f'<base href="http://[">{EVENT % 1}{PLACE}'

@@ -1,4 +1,4 @@
-"""What the reference says of traps."""
+"""The names of traps in the reference."""
 
 SETTINGS: tuple[str, ...] = ("FOCUS_MAX_COPIES", "FOCUS_MAX_FOLDERS", "FOCUS_MAX_LINKS", "FOCUS_MAX_REPEATS")
 STATS = {

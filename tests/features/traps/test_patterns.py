@@ -38,21 +38,21 @@ def test_trap_of(path: str, trap: str) -> None:
 
 
 def test_each_limit_can_be_switched_off() -> None:
-    """0 is no limit."""
+    """0 disables a limit."""
     assert trap_of("http://h" + "/a" * 40, Limits(folders=0)) == "repeats"
     assert trap_of("http://h" + "/a" * 40, Limits(repeats=0)) == "folders"
     assert trap_of("http://h" + "/a" * 40, Limits(folders=0, repeats=0)) == ""
 
 
 def test_copies_are_counted_by_url() -> None:
-    """A page that is seen again under its own URL is no further copy."""
+    """A page that is seen again under its own URL is not a further copy."""
     copies = Copies()
     assert [copies.count(f"http://h/{i % 7}", b"same") for i in range(20)] == [*range(1, 8)] + 13 * [7]
     assert copies.count("http://h/0", b"other") == 1
 
 
 def test_memory_for_copies_is_bounded() -> None:
-    """Of very many pages the oldest are forgotten; one that comes again and again is not."""
+    """Of very many pages the oldest are forgotten; a frequent one is not."""
     copies = Copies(pages=100)
     for i in range(2000):
         copies.count(f"http://h/{i}", b"%d" % i)
@@ -74,7 +74,7 @@ def test_each_limit_is_a_documented_stat() -> None:
 
 
 def test_limits_are_those_of_the_settings() -> None:
-    """Where nobody says otherwise."""
+    """These are the defaults."""
     assert Limits() == Limits(MAX_LINKS.default, MAX_FOLDERS.default, MAX_REPEATS.default, MAX_COPIES.default)
 
 

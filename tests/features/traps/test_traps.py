@@ -1,4 +1,4 @@
-"""Sites without an end, and pages with more links than anybody needs."""
+"""Endless sites, and pages with more links than needed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Ticking(Follower):
 @pytest.mark.reactor
 @ADDON
 def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> None:
-    """Those behind the limit are counted and said once; the first ones are followed in their order on the page."""
+    """Links beyond the limit are counted and logged once; the first ones are followed in their order on the page."""
     site.pages["/"] = links([f"/a{i}" for i in range(50)])
     site.pages |= {f"/a{i}": links([f"/b{i}-{j}" for j in range(20)]) for i in range(50)}
     settings = LINKS | {"FOCUS_MAX_LINKS": 12, "FOCUS_BUDGET_REQUESTS": 14}
@@ -118,7 +118,7 @@ def test_links_that_are_known_do_not_count(site: MockSite, addon: bool) -> None:
 
 @ADDON
 def test_a_path_that_repeats_itself_ends(site: MockSite, addon: bool) -> None:
-    """Relative links that lead deeper and deeper are followed a few times; what is beside them is found."""
+    """Relative links that lead deeper and deeper are followed a few times; other links are found."""
     site.pages["/"] = links(["en/x", "/good"])
     deep = "/"
     for _ in range(40):
@@ -172,7 +172,7 @@ def test_what_is_asked_for_outright_is_not_refused(site: MockSite, addon: bool) 
 
 
 def test_few_requests_of_a_full_page_go_the_whole_way(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the add-on most of them are dropped behind the spider, and counted all the same."""
+    """With the add-on most of them are dropped right after the spider, and counted all the same."""
     taken: list[str] = []
     take = Intake.take
 

@@ -1,6 +1,6 @@
-"""Lets the clock of a process be wrong from its start, and jump once: Python imports this before all else.
+"""Makes the clock of a process wrong from its start, and jump once: Python imports this first.
 
-Only the time of day: what counts seconds (``time.monotonic``) does not jump on a machine either.
+It affects only the time of day: on a real machine, ``time.monotonic`` does not jump, either.
 """
 
 import json
