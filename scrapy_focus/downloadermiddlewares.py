@@ -295,23 +295,22 @@ class RenderMiddleware(_FocusMiddleware):
             return
         is_said = "playwright" in request.meta and RENDERED not in request.meta
         if is_said or request.method != "GET" or request.body:
-            entry.is_rendered = bool(request.meta.get("playwright"))
-            entry.is_plain = not entry.is_rendered
+            entry.shown = bool(request.meta.get("playwright"))
             return
-        if entry.pick.method == "RENDER" and not entry.is_plain:
+        if entry.pick.method == "RENDER" and entry.shown is not False:
             if not self.browser and entry.is_direct:
-                entry.is_plain = True
+                entry.shown = False
                 return
             if not self.browser:
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
         elif not self._shows_anyway(request, entry):
             return
-        request.meta["playwright"] = request.meta[RENDERED] = entry.is_rendered = True
+        request.meta["playwright"] = request.meta[RENDERED] = entry.shown = True
         self._out.add(request)
 
     def _shows_anyway(self, request: Request, entry: Entry) -> bool:
         """Whether a page is rendered that no policy wants rendered, as all are."""
-        return self._mode == "always" and not entry.is_plain and _may_be_page(request) and bool(self.browser)
+        return self._mode == "always" and entry.shown is not False and _may_be_page(request) and bool(self.browser)
 
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
@@ -332,7 +331,7 @@ class RenderMiddleware(_FocusMiddleware):
                 return again
         if entry.pick.method == "RENDER" and not entry.is_direct:
             raise BrowserFailed(f"{request.url}: {reason_of(exception)}") from exception
-        entry.is_plain, entry.is_rendered = True, False
+        entry.shown = False
         return request.replace(dont_filter=True)
 
     @property

@@ -129,10 +129,10 @@ class Entry:
     """One pick in flight, and the facts about it so far."""
 
     __slots__ = (
-        "also", "failure", "first", "found", "full", "has_cookie", "holds_slot", "is_cut", "is_direct", "is_plain",
-        "is_rendered", "is_unchanged", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet",
-        "received", "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error", "stopped",
-        "takes_turns", "verdict", "visited", "waits", "yielded",
+        "also", "failure", "first", "found", "full", "has_cookie", "holds_slot", "is_cut", "is_direct",
+        "is_unchanged", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet",
+        "received", "request", "response", "returns", "scripted", "sent", "shown", "since", "slot",
+        "spider_error", "stopped", "takes_turns", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -161,8 +161,7 @@ class Entry:
         self.is_cut = False  # whether clicking its page had to stop while that still brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: unknown
         self.is_direct = True  # whether no plain copy of its page was fetched before it is rendered
-        self.is_plain = False  # whether no browser is used, as it failed with the page
-        self.is_rendered = False  # whether one is used
+        self.shown: bool | None = None  # whether a browser shows its page; None: undecided
         self.known: list[int] = []  # keys of further links of the page, to URLs already seen
         self.also: list[int] = []  # keys of the requests that it was redirected to
         self.has_cookie = False  # whether a response set a cookie since it was last redirected to a URL of its own
@@ -226,7 +225,7 @@ class Entry:
             )  # fmt: skip
         if label != "probed" and pick.method == "HEAD":
             pick = pick._replace(method="GET")  # a cache answered with the page itself
-        if pick.method == "RENDER" and not self.is_rendered:
+        if pick.method == "RENDER" and not self.shown:
             pick = pick._replace(method="GET")
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
         return Outcome(
