@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Link, Outcome
-from scrapy_focus.cluster.leader import Leader, ToldGoal
+from scrapy_focus.cluster.leader import Leader, RemoteGoal
 from scrapy_focus.cluster.messages import Exchange, Hello, outcome_said
 from scrapy_focus.making import make_leader
 from scrapy_focus.policies.branching import BranchingBandit
@@ -84,7 +84,7 @@ def measure_leader(policy: str, workers: int, hosts: int, pages: int, waiting: i
     """Return what a page costs a leader, in microseconds of CPU, and what is said about it, in bytes."""
     web = Web(hosts, 1)
     with tempfile.TemporaryDirectory() as folder:
-        goal = ToldGoal(FilesGoal())
+        goal = RemoteGoal(FilesGoal())
         crawl = Crawl(POLICIES[policy](), job=Job(Path(folder)), goal=goal, budget=Budget(), seed=0, is_shared=True)
         leader = Leader(crawl, per_host=8, most_out=2 * workers * batch)
         sessions = {f"w{i}": leader.join(Hello(f"w{i}", {}, [], [], 0)).session for i in range(workers)}

@@ -201,7 +201,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     StorageError
         If it cannot be used, or has no crawl where there was one.
     """
-    from scrapy_focus.cluster.leader import Leader, ToldGoal
+    from scrapy_focus.cluster.leader import Leader, RemoteGoal
     from scrapy_focus.features import rows_of
     from scrapy_focus.jobs.job import Job
 
@@ -225,7 +225,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
                 "another JOBDIR"
             )
         crawl = make_crawl(
-            config, config.make_policy(), job, goal=ToldGoal(config.goal), clock=clock_of(settings), is_shared=True
+            config, config.make_policy(), job, goal=RemoteGoal(config.goal), clock=clock_of(settings), is_shared=True
         )
     except BaseException:
         job.close()

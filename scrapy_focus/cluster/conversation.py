@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Set
 
-    from scrapy_focus.cluster.asked_leader import AskedLeader
     from scrapy_focus.cluster.engine import Engine
     from scrapy_focus.cluster.messages import Answer, Exchange, Hello, Said, Welcome
+    from scrapy_focus.cluster.pending_requests import PendingRequests
 
 logger = printable_logger(__name__)
 
@@ -34,7 +34,7 @@ class Talker(Protocol):
     """The owner of a conversation; :class:`~scrapy_focus.cluster.worker.Worker` is one."""
 
     name: str
-    asked: AskedLeader  # requests that wait for the leader
+    pending: PendingRequests  # requests that wait for the leader
 
     def want(self) -> int:
         """Return how many leases are wanted."""
@@ -141,7 +141,7 @@ class Conversation:
             self._answered()
             if not self._session or self._is_over:
                 continue
-            if self.is_closing and not (self._outbox or self._said or self._talker.asked):
+            if self.is_closing and not (self._outbox or self._said or self._talker.pending):
                 await self._leave()
                 return
             await self._rest(got)
@@ -196,7 +196,7 @@ class Conversation:
     async def _rest(self, got: bool) -> None:
         """Wait until there is something to report, or the next message is due."""
         talker = self._talker
-        if not talker.asked:
+        if not talker.pending:
             wants = talker.want() > 0
             wait = _HUNGRY if wants else self._lease / 3
             self.in_vain = wants and not got  # it asked, and got nothing
@@ -204,7 +204,7 @@ class Conversation:
                 self._kick.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._kick.wait(), wait)
-            is_urgent = talker.asked.asks_for_more or self.is_closing or talker.is_hungry
+            is_urgent = talker.pending.asks_for_more or self.is_closing or talker.is_hungry
             await asyncio.sleep(_SOON if is_urgent else _TOGETHER)
         self._kick.clear()
 
@@ -245,7 +245,7 @@ class Conversation:
         self._talker.fail(why)
 
     async def _leave(self) -> None:
-        unused = self._talker.asked.give_back()
+        unused = self._talker.pending.give_back()
         try:
             await self._engine.call("leave", self._talker.name, self._session, unused)
         except Exception as error:

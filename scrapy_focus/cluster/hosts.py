@@ -84,11 +84,11 @@ class Hosts:
         number of hosts.
         """
         mine = self.of(owner)
-        asked = sorted((self._tenures[host].out, host) for host in mine if self._tenures[host].out)
-        given = [host for _, host in asked[: len(asked) // among]]
-        mine.difference_update(given)
-        self._rest(given, now)
-        return len(given)
+        busy = sorted((self._tenures[host].out, host) for host in mine if self._tenures[host].out)
+        handed = [host for _, host in busy[: len(busy) // among]]
+        mine.difference_update(handed)
+        self._rest(handed, now)
+        return len(handed)
 
     def forget(self, now: float) -> None:
         """Free the hosts that have rested long enough; linear in the hosts."""

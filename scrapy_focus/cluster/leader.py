@@ -54,7 +54,7 @@ _READY = 16  # picks reserved for a worker at the request of others, at most
 _GATHER = 10.0  # seconds for workers of an earlier leader to rejoin
 
 
-class ToldGoal:
+class RemoteGoal:
     """The goal of a leader: its workers have the pages, and report the rewards.
 
     Parameters
@@ -91,7 +91,7 @@ class Leader:
     Parameters
     ----------
     crawl
-        The crawl, made with ``is_shared=True`` and a :class:`ToldGoal`. The leader closes it.
+        The crawl, made with ``is_shared=True`` and a :class:`RemoteGoal`. The leader closes it.
     agreed
         Values that have to be equal for all workers: names and values, as text.
     lease

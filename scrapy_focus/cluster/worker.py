@@ -11,12 +11,12 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.cluster.asked_leader import AskedLeader
 from scrapy_focus.cluster.conversation import Conversation
 from scrapy_focus.cluster.crawl_news import CrawlNews
 from scrapy_focus.cluster.held_leases import HeldLeases
 from scrapy_focus.cluster.messages import Exchange, Hello, added_said, outcome_said
-from scrapy_focus.cluster.told_links import ToldLinks
+from scrapy_focus.cluster.pending_requests import PendingRequests
+from scrapy_focus.cluster.sent_links import SentLinks
 from scrapy_focus.core.abilities import FetchesAgain, Hears
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.clock import Clock, speed_of
@@ -125,8 +125,8 @@ class Worker:
             goal, Guard(policy, goal, counts=self.counts), self.leases.flying, clock=self.clock, patience=patience,
             counts=self.counts,
         )  # fmt: skip
-        self._told = ToldLinks(policy, comes_back=self.comes_back)
-        self.asked = AskedLeader(self.budget)
+        self._sent_links = SentLinks(policy, comes_back=self.comes_back)
+        self.pending = PendingRequests(self.budget)
         self._conversation = Conversation(self, engine, lease=lease, where=where, counts=self.counts)
         self._counts_once = counts_contents(goal)
         self._busy: Collection[str] = ()  # hosts that were busy at the last choice
@@ -160,7 +160,7 @@ class Worker:
         unsent = self.leases.unsent
         if pick_id in unsent:
             unsent.discard(pick_id)
-        elif not (self.asked.use_spare() or (pick_id is None and self.leases.use_probe())):
+        elif not (self.pending.use_spare() or (pick_id is None and self.leases.use_probe())):
             return False
         self.budget.requests_used += 1
         return True
@@ -169,7 +169,7 @@ class Worker:
         """Wait for the leader to grant one more request, and use it; ``False`` if it refuses."""
         if self._conversation.is_closing or self.finished():
             return False
-        future = self.asked.more()
+        future = self.pending.more()
         self._conversation.stir()
         return await future or self._use_reserved()
 
@@ -180,13 +180,13 @@ class Worker:
         """
         if self._conversation.is_closing or self.finished():
             return State.NEW
-        future = self.asked.claim(pick_id, key)
+        future = self.pending.claim(pick_id, key)
         self._conversation.stir()
         state = await future
         if state == State.FETCHED:
-            self._told.fetched([key])
+            self._sent_links.fetched([key])
         elif state not in (State.NEW, State.FLYING):  # its owner may lose it
-            self._told.add([key])
+            self._sent_links.add([key])
         return state
 
     def _use_reserved(self) -> bool:
@@ -204,7 +204,7 @@ class Worker:
     def received(self, n_bytes: int | None) -> None:
         """Count a response of so many bytes; ``None``: its request was never sent."""
         if n_bytes is None:
-            self.asked.spare += 1
+            self.pending.spare += 1
             self.budget.requests_used -= 1
         else:
             self._n_bytes += n_bytes
@@ -215,7 +215,7 @@ class Worker:
         if source is not None and source.pick.id not in self.leases.flying:
             raise PolicyError(f"links came from pick {source.pick.id} ({source.pick.url}), which is not in flight")
         if links and (source is None or source.pick.id not in self.leases.lost):
-            self._told.add([link.key for link in links])
+            self._sent_links.add([link.key for link in links])
             self._conversation.say(added_said(source, links, self._read(source.page) if source is not None else None))
         return len(links)
 
@@ -266,7 +266,7 @@ class Worker:
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return the state of each key as known here: the leader knows more."""
-        return [self._told.state(key, self.leases.flying_keys) for key in keys]
+        return [self._sent_links.state(key, self.leases.flying_keys) for key in keys]
 
     def wake(self, most: int | None = None) -> bool:
         """Return that all due links are queued: the leader takes care of that."""
@@ -325,7 +325,7 @@ class Worker:
 
     async def _farewell(self) -> None:
         await self._conversation.end()
-        self.asked.give_up()
+        self.pending.give_up()
         await self.engine.close()
 
     # Messages about a pick
@@ -340,8 +340,8 @@ class Worker:
             if self._counts_once:
                 outcome = outcome._replace(content=getattr(outcome.page, "content", None))
             self._rewards.earn(pick, reward, None, self.budget.requests_used)
-        fresh, keys = self._told.sort(links, known)
-        self._told.fetched([pick.key, *outcome.also])
+        fresh, keys = self._sent_links.sort(links, known)
+        self._sent_links.fetched([pick.key, *outcome.also])
         is_sent = self._land(pick.id)
         self._conversation.say(outcome_said(outcome, fresh, keys, is_sent=is_sent, read=self._read(outcome.page)))
 
@@ -382,12 +382,12 @@ class Worker:
     def hello(self, unheard: Set[int]) -> Hello:
         """Return the message with which it joins or rejoins."""
         holding = [*self.leases.ids, *unheard]
-        return Hello(self.name, self.agreed, holding, self.leases.recent_hosts(), self.asked.granted)
+        return Hello(self.name, self.agreed, holding, self.leases.recent_hosts(), self.pending.granted)
 
     def message(self, session: str, said: list[Said]) -> Exchange:
         """Return the next message to the leader."""
-        n_asked, claims, unused = self.asked.serve(), self.asked.claims, self.asked.give_back()
-        self.asked.granted -= unused
+        n_asked, claims, unused = self.pending.serve(), self.pending.claims, self.pending.give_back()
+        self.pending.granted -= unused
         n_bytes, self._n_bytes = self._n_bytes, 0
         looks, self._news.wants_portrait = self._news.wants_portrait, False
         return Exchange(
@@ -403,13 +403,13 @@ class Worker:
     def heard(self, message: Exchange, answer: Answer) -> None:
         """The leader answered."""
         if answer.unplaced:
-            urls = self._told.forget_unplaced(answer.unplaced, message.said)
+            urls = self._sent_links.forget_unplaced(answer.unplaced, message.said)
             if urls and self.when_unplaced is not None:
                 self.when_unplaced(urls)
-        self.asked.granted += answer.granted
-        self.asked.take(answer.granted, message.extra - len(message.claims))
-        self.asked.take_claims(answer.claimed)
-        self._told.add([self.leases.take(lease).key for lease in answer.leases])
+        self.pending.granted += answer.granted
+        self.pending.take(answer.granted, message.extra - len(message.claims))
+        self.pending.take_claims(answer.claimed)
+        self._sent_links.add([self.leases.take(lease).key for lease in answer.leases])
         self._news.take(answer)
         if self._news.finished or self._conversation.is_closing:
             self._give_back_waiting()
@@ -432,14 +432,14 @@ class Worker:
         for pick_id in lost:
             if pick_id in self._rewards.late:
                 self._land(pick_id)  # no reward is expected any more
-        self._told.forget_all()
+        self._sent_links.forget_all()
         if self.when_unplaced is not None:
             self.when_unplaced(None)
 
     def refuse(self, why: str) -> None:
         """Stop: the leader refused this worker."""
         self._refused = why
-        self.asked.give_up()
+        self.pending.give_up()
         if self.when_news is not None:
             self.when_news()
 
@@ -447,6 +447,6 @@ class Worker:
         """Stop: the leader has everything sent so far, but cannot write its files any more."""
         self._news.finished = "storage"
         self.leases.waiting.clear()
-        self.asked.give_up()
+        self.pending.give_up()
         if self.when_failed is not None:
             self.when_failed(StorageError(f"{self.where} cannot write its files any more: {why}"))

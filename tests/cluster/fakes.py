@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Mission
-from scrapy_focus.cluster.leader import Leader, ToldGoal
+from scrapy_focus.cluster.leader import Leader, RemoteGoal
 from scrapy_focus.cluster.messages import Exchange, Hello, added_said, outcome_said
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.jobs.walks import HOSTS, answer, link_to, links_of
@@ -183,7 +183,7 @@ class Realm:
         """Open the crawl; of one process, if it is not shared."""
         goal: Any = FilesGoal(types=[PDF])
         return Crawl(
-            self.policy(), goal=ToldGoal(goal) if is_shared else goal, mission=Mission.of(goal), seed=self.seed,
+            self.policy(), goal=RemoteGoal(goal) if is_shared else goal, mission=Mission.of(goal), seed=self.seed,
             clock=self.clock,
             job=Job(self.folder / "focus", every=self.every), budget=Budget(**self.budget),
             stop=self.stop() if self.stop else None, is_shared=is_shared, strict=True, **options,

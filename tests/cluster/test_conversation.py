@@ -6,9 +6,9 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.cluster.asked_leader import AskedLeader
 from scrapy_focus.cluster.conversation import Conversation
 from scrapy_focus.cluster.messages import Answer, Exchange, Hello, Welcome
+from scrapy_focus.cluster.pending_requests import PendingRequests
 from scrapy_focus.core.budget import Budget
 from tests.made import HANG
 
@@ -25,7 +25,7 @@ class Quiet:
     is_hungry = False
 
     def __init__(self) -> None:
-        self.asked = AskedLeader(Budget())
+        self.pending = PendingRequests(Budget())
 
     def want(self) -> int:
         return 0
@@ -34,13 +34,13 @@ class Quiet:
         return Hello(self.name, {}, sorted(unheard), [], 0)
 
     def message(self, session: str, said: list[Any]) -> Exchange:
-        return Exchange(self.name, session, said, extra=self.asked.serve())
+        return Exchange(self.name, session, said, extra=self.pending.serve())
 
     def unsay(self, message: Exchange) -> None:
         pass
 
     def heard(self, message: Exchange, answer: Answer) -> None:
-        self.asked.take(answer.granted, message.extra)
+        self.pending.take(answer.granted, message.extra)
 
     def lose(self, lost: set[int]) -> None:
         raise AssertionError(lost)
@@ -108,11 +108,11 @@ def test_a_request_that_is_to_be_granted_does_not_wait() -> None:
 
     async def ask() -> None:
         talker, leader, conversation = await begun()
-        granted = talker.asked.more()
+        granted = talker.pending.more()
         conversation.stir()
         assert await asyncio.wait_for(granted, HANG)
         assert leader.heard[-1].extra == 1
-        assert talker.asked.spare == 0
+        assert talker.pending.spare == 0
         conversation.is_closing = True
         conversation.stir()
         await asyncio.wait_for(conversation.end(), HANG)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import FilesGoal, Signal
-from scrapy_focus.cluster.leader import ToldGoal
+from scrapy_focus.cluster.leader import RemoteGoal
 from scrapy_focus.cluster.messages import Answer, Exchange, Hello, LeaderClosed
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.types import NOT_NOW
@@ -515,7 +515,7 @@ def test_status_and_news_say_how_it_stands(stage: Callable[..., Stage]) -> None:
 def test_the_goal_of_a_leader_is_described_as_that_of_its_workers() -> None:
     """So that one process can resume what a cluster began."""
     goal = FilesGoal(types=[PDF])
-    assert repr(ToldGoal(goal)) == repr(goal)
+    assert repr(RemoteGoal(goal)) == repr(goal)
 
 
 def test_why_a_pick_was_chosen_travels_with_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Dates of any form are read, none of the future is believed, and what was told is not told again."""
+"""Dates in any format are read, future ones are ignored, and each change is reported once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus.web import told as module
+from scrapy_focus.web import listing_news as module
 from scrapy_focus.web.changed import Moment, believed, read_moment
 from scrapy_focus.web.entries import Listed
-from scrapy_focus.web.told import Change, Told, absolute
+from scrapy_focus.web.listing_news import Change, ListingNews, absolute
 
 if TYPE_CHECKING:
-    from scrapy_focus.web.told import Reason
+    from scrapy_focus.web.listing_news import Reason
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
 HOUR = 3600.0
@@ -100,37 +100,37 @@ def test_the_future_is_not_believed() -> None:
 )
 def test_why_an_entry_is_no_news(entry: Listed, reason: Reason) -> None:
     """Each reason has a name."""
-    assert Told().news(entry, FEED, NOON) == reason
+    assert ListingNews().news(entry, FEED, NOON) == reason
 
 
-def test_a_date_is_told_once() -> None:
+def test_a_date_is_reported_once() -> None:
     """And another one again; of all hosts of a domain, also by relative URLs, and whatever their fragment."""
-    told = Told()
+    seen = ListingNews()
     entry = Listed("http://shop.h.test/a#b", changed="2026-11-21T12:00:00Z")
-    assert told.news(entry, FEED, NOON) == Change("http://shop.h.test/a", NOON - 24 * HOUR)
-    assert told.news(entry, FEED, NOON) == "repeated"
+    assert seen.news(entry, FEED, NOON) == Change("http://shop.h.test/a", NOON - 24 * HOUR)
+    assert seen.news(entry, FEED, NOON) == "repeated"
     later = entry._replace(changed="2026-11-22")
-    assert told.news(later, FEED, NOON) == Change("http://shop.h.test/a", NOON)
-    assert told.news(later, FEED, NOON + HOUR) == "repeated"
+    assert seen.news(later, FEED, NOON) == Change("http://shop.h.test/a", NOON)
+    assert seen.news(later, FEED, NOON + HOUR) == "repeated"
     other = "http://www.h.test/other.xml"  # which writes it otherwise
-    assert isinstance(told.news(entry, other, NOON), Change)
-    assert told.news(later, FEED, NOON) == told.news(entry, other, NOON) == "repeated"
-    assert told.news(Listed("a", changed="2026"), FEED, NOON) == Change("http://www.h.test/a", absolute_year())
+    assert isinstance(seen.news(entry, other, NOON), Change)
+    assert seen.news(later, FEED, NOON) == seen.news(entry, other, NOON) == "repeated"
+    assert seen.news(Listed("a", changed="2026"), FEED, NOON) == Change("http://www.h.test/a", absolute_year())
 
 
 def absolute_year() -> float:
     return datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 
-def test_what_was_told_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_reports_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """So memory is bounded; what is read again and again is kept."""
     monkeypatch.setattr(module, "_REMEMBERED", 10)
-    told, kept = Told(), Listed("/kept", changed="2026")
-    told.news(kept, FEED, NOON)
+    seen, kept = ListingNews(), Listed("/kept", changed="2026")
+    seen.news(kept, FEED, NOON)
     for n in range(100):
-        told.news(Listed(f"/{n}", changed="2026"), FEED, NOON)
-        assert told.news(kept, FEED, NOON) == "repeated"
-    assert isinstance(told.news(Listed("/0", changed="2026"), FEED, NOON), Change)
+        seen.news(Listed(f"/{n}", changed="2026"), FEED, NOON)
+        assert seen.news(kept, FEED, NOON) == "repeated"
+    assert isinstance(seen.news(Listed("/0", changed="2026"), FEED, NOON), Change)
 
 
 def test_urls_become_absolute() -> None:

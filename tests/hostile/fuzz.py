@@ -538,21 +538,21 @@ def listing(data: bytes) -> None:
     _named_in(data)
 
 
-def told(data: bytes) -> None:
+def listing_news(data: bytes) -> None:
     """What sitemaps and feeds say about pages, the feeds of a page, dates, and a page's own metadata."""
     from scrapy_focus.web.changed import believed, read_moment
     from scrapy_focus.web.documents import document_of
     from scrapy_focus.web.entries import Reading, feeds_of_page
     from scrapy_focus.web.html import parsed
-    from scrapy_focus.web.told import Told
+    from scrapy_focus.web.listing_news import ListingNews
 
     _, body = message(data)
-    told = Told()
+    seen = ListingNews()
     for content in (data, body, b"<rss>" + data, b"<urlset><url>" + data + b"</url></urlset>"):
         for kind in ("sitemap", "feed"):
             for entry in itertools.chain.from_iterable(Reading(content, kind, largest=1 << 20, most=1000)):
                 assert max(map(len, (entry.url, entry.changed))) <= 3 * 4096, "a long text"
-                news = told.news(entry, _URL, 1.8e9)
+                news = seen.news(entry, _URL, 1.8e9)
                 assert isinstance(news, str) or news.modified <= 1.8e9, "a date of the future"
     for line in text_of(data).splitlines()[:50]:
         if (moment := read_moment(line)) is not None:
@@ -684,7 +684,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "shown": shown,
     "crawl": _CRAWLS.tell,
     "listing": listing,
-    "told": told,
+    "listing_news": listing_news,
     "file": file,
     "asked_for": asked_for,
     **({"copies": _Copies().tell} if has_feature("near_copies") else {}),

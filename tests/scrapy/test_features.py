@@ -267,12 +267,12 @@ class Seeds(Sees):
         ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGES": 0}, r"FOCUS_SEEN_PAGES is 0; it takes .*from 1 \(pages\)"),
         ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGE": 7}, r"FOCUS_SEEN_PAGE; did you mean FOCUS_SEEN_PAGES\?"),
         ({"FOCUS_SEEN_PAGES": 7}, "there is no setting FOCUS_SEEN_PAGES"),
-        ({"FOCUS_FEATURES": [Sees, Sees]}, "whose setting 'FOCUS_SEEN_PAGES' exists already"),
+        ({"FOCUS_FEATURES": [Sees, Sees]}, "whose setting 'FOCUS_SEEN_PAGES' already exists"),
         (
             {"FOCUS_FEATURES": [Told]},
             r"Told.*whose own_settings are \['FOCUS_SEEN_PAGES'\]; it takes a list of Setting",
         ),
-        ({"FOCUS_FEATURES": [Seeds]}, "Seeds.*whose setting 'FOCUS_SEED' exists already"),
+        ({"FOCUS_FEATURES": [Seeds]}, "Seeds.*whose setting 'FOCUS_SEED' already exists"),
     ],
 )
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

@@ -136,7 +136,7 @@ def test_a_check_says_what_is_wrong_and_repairs_it(job: Path, capsys: pytest.Cap
     assert "job is not well; scrapy focus-check --fix job repairs what can be repaired" in said
     assert not list((job / "focus").glob("damaged-*"))
     said = call(capsys, "focus-check", "job", "--fix")
-    assert "repaired: cut journal.2 behind" in said
+    assert "repaired: cut journal.2 after" in said
     assert "copies of what was changed are in job/focus/damaged-" in said
     assert said.endswith("job is well now; the next run goes through 14 events since the last checkpoint first\n")
     assert "job is well; the next run" in call(capsys, "focus-check", "job")

@@ -12,8 +12,8 @@ from scrapy_focus.core.types import Signal, State
 from scrapy_focus.engine.feature import Feature
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, Listed, Reading
+from scrapy_focus.web.listing_news import ListingNews, absolute
 from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.told import Told, absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.web.listing_news import Reason
     from scrapy_focus.web.listings import Listing
-    from scrapy_focus.web.told import Reason
 
 logger = printable_logger(__name__)
 
@@ -58,7 +58,7 @@ class Signals(Feature):
         self.crawler = host.crawler
         self._hear = host.crawl.hear
         self._knows_all = not host.crawl.where  # otherwise another machine may know pages unknown here
-        self._told = Told()
+        self._listing_news = ListingNews()
         self._noted: set[str] = set()  # reasons already logged
 
     def outcome(self, entry: Entry, outcome: Outcome) -> None:
@@ -124,7 +124,7 @@ class Signals(Feature):
     def _signals(self, part: Sequence[Listed], listing: str, kind: str, now: float, own: int) -> Iterator[Signal]:
         self.host.count("signal/entries", len(part))
         for entry in part:
-            news = self._told.news(entry, listing, now)
+            news = self._listing_news.news(entry, listing, now)
             signal = news if isinstance(news, str) else self._signal(news.url, news.modified, kind)
             if isinstance(signal, str):
                 self._pass_over(signal, entry, listing)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_focus.core.types import Signal
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, Reading
+from scrapy_focus.web.listing_news import ListingNews
 from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.told import Told
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -29,7 +29,7 @@ class RecordedSignals:
     def __init__(self, site: RecordedSite, counts: Counter[str]) -> None:
         self.site = site
         self.counts = counts
-        self._told = Told()
+        self._listing_news = ListingNews()
 
     def of(self, flight: Flight, now: float) -> Iterator[list[Signal]]:
         """Yield what the page of a pick says of others, so many signals at a time; ``now`` as the crawl is told."""
@@ -61,7 +61,7 @@ class RecordedSignals:
 
     def _signal(self, entry: Listed, flight: Flight, kind: str, now: float) -> Signal | None:
         """Return what an entry says of another page of the site, if that is new."""
-        news = self._told.news(entry, self.site.urls[flight.final], now)
+        news = self._listing_news.news(entry, self.site.urls[flight.final], now)
         if isinstance(news, str):
             self.counts[f"signal/{news}"] += 1
             return None

@@ -30,7 +30,7 @@ from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.web.told import Reason
+from scrapy_focus.web.listing_news import Reason
 from tests.docs.test_snippets import blocks
 from tests.features.signals.documented import STATS
 from tests.made import HANG, EachAgain

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link
 
 
-class ToldLinks:
+class SentLinks:
     """Remembers the keys of links that the leader received from here, or leased to here.
 
     Parameters
@@ -32,13 +32,13 @@ class ToldLinks:
         self._knows_keys = policy.known_by_key or isinstance(policy, Knows)
         self._wants_links = bool(policy.wants_known) and not policy.known_by_key
         self._known_state = min(policy.wants_known, default=State.WAITING)
-        self._told = KeySet()
+        self._sent = KeySet()
         self._fetched = KeySet()
 
     def add(self, keys: Sequence[int]) -> None:
         """Remember links that the leader has."""
         for key in keys:
-            self._told.add(key)
+            self._sent.add(key)
 
     def fetched(self, keys: Sequence[int]) -> None:
         """Remember pages that were fetched."""
@@ -49,8 +49,8 @@ class ToldLinks:
 
     def sort(self, links: Sequence[Link], known: Sequence[int]) -> tuple[list[Link], list[int]]:
         """Return the links of a page to send to the leader, and the keys to send if the policy uses keys."""
-        fresh = [link for link in links if self._wants_links or link.key not in self._told]
-        keys = [*known, *(link.key for link in links if link.key in self._told)] if self._knows_keys else []
+        fresh = [link for link in links if self._wants_links or link.key not in self._sent]
+        keys = [*known, *(link.key for link in links if link.key in self._sent)] if self._knows_keys else []
         self.add([link.key for link in fresh])
         return fresh, keys
 
@@ -60,11 +60,11 @@ class ToldLinks:
             return State.FLYING
         if self._comes_back and key in self._fetched:
             return State.FETCHED
-        return self._known_state if key in self._told else State.NEW
+        return self._known_state if key in self._sent else State.NEW
 
     def forget_all(self) -> None:
         """Forget everything: all links are sent again when they are found again."""
-        self._told, self._fetched = KeySet(), KeySet()
+        self._sent, self._fetched = KeySet(), KeySet()
 
     def forget_unplaced(self, keys: Sequence[int], said: Sequence[Said]) -> list[str]:
         """Forget sent links that the policy left unchanged, and return their URLs.
@@ -73,10 +73,10 @@ class ToldLinks:
         """
         unplaced = set(keys)
         links = [link for each in said if each[0] in ("add", "outcome") for link in _links_in(each)]
-        untold = {(url, key) for url, key, *_ in links if key in unplaced}
-        for _, key in untold:
-            self._told.discard(key)
-        return [url for url, _ in untold]
+        unplaced_links = {(url, key) for url, key, *_ in links if key in unplaced}
+        for _, key in unplaced_links:
+            self._sent.discard(key)
+        return [url for url, _ in unplaced_links]
 
 
 def _links_in(said: Said) -> list[tuple[Any, ...]]:

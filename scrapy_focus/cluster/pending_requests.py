@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.budget import Budget
 
 
-class AskedLeader:
+class PendingRequests:
     """Keeps the waiting requests, and the requests granted beyond one for each pick.
 
     Parameters
@@ -27,17 +27,17 @@ class AskedLeader:
         self.spare = 0  # requests granted and not used
         self.granted = 0  # all requests granted, without returned ones
         self._budget = budget
-        self._asked: deque[asyncio.Future[bool]] = deque()
+        self._futures: deque[asyncio.Future[bool]] = deque()
         self._claims: deque[tuple[asyncio.Future[State], int, int]] = deque()  # redirects: picks and keys of targets
 
     def __bool__(self) -> bool:
         """Whether anybody waits."""
-        return bool(self._asked or self._claims)
+        return bool(self._futures or self._claims)
 
     @property
     def asks_for_more(self) -> bool:
         """Whether any request waits for a grant."""
-        return bool(self._asked)
+        return bool(self._futures)
 
     @property
     def claims(self) -> list[tuple[int, int]]:
@@ -47,7 +47,7 @@ class AskedLeader:
     def more(self) -> asyncio.Future[bool]:
         """Return a future that is true once one more request is granted and used."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._asked.append(future)
+        self._futures.append(future)
         return future
 
     def claim(self, pick_id: int, key: int) -> asyncio.Future[State]:
@@ -65,12 +65,12 @@ class AskedLeader:
 
     def serve(self) -> int:
         """Serve waiting requests from returned grants; return how many further grants are needed."""
-        asked = [future for future in self._asked if not future.done()]
-        self._asked = deque(asked)
-        while self._asked and self.use_spare():
+        waiting = [future for future in self._futures if not future.done()]
+        self._futures = deque(waiting)
+        while self._futures and self.use_spare():
             self._budget.requests_used += 1
-            self._asked.popleft().set_result(True)
-        return len(self._asked)
+            self._futures.popleft().set_result(True)
+        return len(self._futures)
 
     def give_back(self) -> int:
         """Return the number of unused requests, which go back to the leader."""
@@ -80,7 +80,7 @@ class AskedLeader:
     def take(self, granted: int, n: int) -> None:
         """Distribute granted requests to the first ``n`` waiting ones, in order."""
         for _ in range(n):
-            future = self._asked.popleft()
+            future = self._futures.popleft()
             if future.done():  # it waits no more
                 continue
             future.set_result(granted > 0)
@@ -98,5 +98,5 @@ class AskedLeader:
 
     def give_up(self) -> None:
         """Stop waiting: no request is granted, and no other worker fetches the targets."""
-        self.take(0, len(self._asked))
+        self.take(0, len(self._futures))
         self.take_claims([State.NEW] * len(self._claims))

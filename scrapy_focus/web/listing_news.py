@@ -26,7 +26,7 @@ class Change(NamedTuple):
     modified: float  # seconds since the epoch
 
 
-class Told:
+class ListingNews:
     """Separates news from what was known before.
 
     A sitemap says the same about most pages each time that it is read. So the last date, as written, is remembered for
@@ -36,10 +36,10 @@ class Told:
     Examples
     --------
     >>> from scrapy_focus.web.entries import Listed
-    >>> told, entry = Told(), Listed("/a", changed="1970-01-02T00:00:00Z")
-    >>> told.news(entry, "http://h.test/feed.xml", now=90_000.0)
+    >>> seen, entry = ListingNews(), Listed("/a", changed="1970-01-02T00:00:00Z")
+    >>> seen.news(entry, "http://h.test/feed.xml", now=90_000.0)
     Change(url='http://h.test/a', modified=86400.0)
-    >>> told.news(entry, "http://h.test/feed.xml", now=90_000.0)
+    >>> seen.news(entry, "http://h.test/feed.xml", now=90_000.0)
     'repeated'
     """
 
