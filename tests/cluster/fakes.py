@@ -27,7 +27,7 @@ LINGER = 60.0
 
 
 class Site:
-    """What is asked of a server: a request for each line."""
+    """The log of a server: a request for each line."""
 
     def __init__(
         self, links: Callable[[int], list[Link]] = links_of, answers: Callable[[Pick], Outcome] = answer
@@ -106,7 +106,7 @@ class FakeWorker:
         return picks
 
     def exchange(self, leader: Leader, want: int = 0, extra: int = 0, *, is_lost: bool = False) -> Answer:
-        """Say what there is to say; where the answer is lost, the session is."""
+        """Send all reports; if the answer is lost, so is the session."""
         said = leader.exchange(self.message(want, extra))
         if is_lost:
             self.session = ""
@@ -140,7 +140,7 @@ class FakeWorker:
         return outcome
 
     def release(self, pick_id: int) -> None:
-        """A lease was not fetched, or has to be fetched again; say so when there is an exchange."""
+        """A lease was not fetched, or has to be fetched again; report it with the next message."""
         is_sent = self.waiting.pop(pick_id, None) is None
         self.flying.pop(pick_id, None)
         self.outbox.append(("release", pick_id, is_sent))
@@ -218,7 +218,7 @@ def seeds() -> list[Link]:
 
 
 def many_links(pages: int) -> Callable[[int], list[Link]]:
-    """Return what says which links each page of a larger site has."""
+    """Return a function with the links of each page of a larger site."""
 
     def found(n: int) -> list[Link]:
         rng = random.Random(n)

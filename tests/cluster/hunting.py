@@ -31,7 +31,7 @@ AHEAD = 24  # requests that a site answers before it waits for who kills, more t
 
 
 def serve() -> None:
-    """Run leaders and workers in forks, as asked for on stdin; say their process ids, and how they ended."""
+    """Run leaders and workers in forks, as requested on stdin; report their process ids and statuses."""
     import killer
 
     import scrapy_focus.scheduler  # noqa: F401
@@ -118,7 +118,7 @@ class Forks:
             return self.ended[pid] == signal.SIGKILL
 
     def wait(self, pid: int, seconds: float) -> bool:
-        """Wait for the end of a process; ``False`` if it does not come."""
+        """Wait for the end of a process; ``False`` if it does not end."""
         with self._news:
             return self._news.wait_for(lambda: pid not in self.running, seconds)
 
@@ -291,6 +291,6 @@ class Remembers:
 
 
 def later(outcome: Any) -> None:
-    """A goal that says what a page is worth a moment after it was asked: its items."""
+    """A goal that reports the reward of a page, its items, a moment later."""
     reward = Remembers.crawler.engine.scheduler.reward
     asyncio.get_running_loop().call_later(0.03, reward, outcome.pick.id, outcome.items)

@@ -257,7 +257,7 @@ class Fleet:
     # What is killed
 
     def worker(self) -> None:
-        """Kill a worker; another one comes."""
+        """Kill a worker; another one starts."""
         at = self.rng.randrange(self.n)
         self.processes[at].kill()
         self.processes[at].wait()

@@ -1,4 +1,4 @@
-"""Where pages redirect to a third one, one of the workers asks for that."""
+"""If pages redirect to a third one, one of the workers fetches that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``focus-status --cluster`` and ``focus-stop``: what they say, and what they refuse; Ray is in test_ray_kills."""
+"""``focus-status --cluster`` and ``focus-stop``: their output, and what they refuse; Ray is in test_ray_kills."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def status_of(worker: str) -> dict[str, object]:
 
 
 def test_a_crawl_is_shown_with_its_workers_and_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing of it can do more than show, whatever a machine is called."""
+    """All of it is visible text, whatever the name of a machine."""
     show_cluster({"found": status_of("first\x1b[2J-7"), "lost": {"error": "gone\nfor good"}})
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "found"

@@ -19,7 +19,7 @@ HOUR = 3600.0
 
 
 class Quiet:
-    """Wants nothing, and hears what its requests are granted."""
+    """Wants nothing, and receives what its requests are granted."""
 
     name = "quiet"
     is_hungry = False
@@ -77,7 +77,7 @@ class Leading:
 
 
 async def begun() -> tuple[Quiet, Leading, Conversation]:
-    """Return a worker that has said its first word, and rests."""
+    """Return a worker that has sent its first message, and rests."""
     talker, leader = Quiet(), Leading()
     conversation = Conversation(talker, leader, lease=HOUR, where="here", counts=Counter())
     conversation.say(("hear", None))

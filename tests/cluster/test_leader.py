@@ -199,7 +199,7 @@ def test_a_lost_answer_costs_nothing(stage: Callable[..., Stage]) -> None:
 
 
 def test_an_old_session_is_over(stage: Callable[..., Stage]) -> None:
-    """What is said in it is not heard."""
+    """A message in it is ignored."""
     s = stage()
     worker = s.workers[0]
     old = worker.message(want=3, extra=2)
@@ -226,7 +226,7 @@ def test_other_settings_are_refused_and_named(stage: Callable[..., Stage]) -> No
 
 
 def test_each_host_has_one_worker(stage: Callable[..., Stage]) -> None:
-    """What one asks for is laid ready for another where that has the host."""
+    """A pick chosen for one worker is reserved for another that has its host."""
     s = stage(per_host=8, most_out=32)
     first, second = s.workers
     first.exchange(s.leader, 4)
@@ -321,7 +321,7 @@ def test_the_hosts_of_who_may_come_back_are_closed(stage: Callable[..., Stage]) 
 
 
 def late_one(s: Stage, n_hosts: int) -> tuple[FakeWorker, FakeWorker]:
-    """Return a worker that has all hosts, and one that came later."""
+    """Return a worker that has all hosts, and a later one."""
     [first] = s.workers
     for n in range(n_hosts):
         s.leader.crawl.add(links(*range(50 * n, 50 * n + 50), host=f"h{n}"))
@@ -359,7 +359,7 @@ def test_who_comes_late_gets_hosts_of_who_has_enough(stage: Callable[..., Stage]
 
 
 def test_nothing_is_handed_on_by_who_wants_more(stage: Callable[..., Stage]) -> None:
-    """Where delays are the limit, a second worker makes nothing faster."""
+    """If delays are the limit, a second worker makes nothing faster."""
     s = stage(workers=1, found=0, per_host=2, most_out=400)
     first, late = late_one(s, 4)
     assert not work_both(s, first, late, 8, 3 * LINGER)
@@ -557,7 +557,7 @@ def test_links_that_a_policy_leaves_are_named(tmp_path: Path) -> None:
 
 
 def test_what_sitemaps_say_reaches_the_policy(tmp_path: Path) -> None:
-    """Signals come as they were sent."""
+    """Signals arrive unchanged."""
     s = Stage(tmp_path, policy=Hearing, found=3)
     signal = Signal(link_to(1).key, "h1", 5.0, "sitemap")
     s.leader.exchange(Exchange(s.workers[0].name, s.workers[0].session, [("hear", [tuple(signal)])]))

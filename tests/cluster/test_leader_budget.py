@@ -107,7 +107,7 @@ class Killed(BaseException):
 
 
 def test_each_request_counts_once_wherever_in_a_call_the_leader_is_killed(tmp_path: Path) -> None:
-    """It dies before any of the events of its calls is written, one after the other, and its workers say all again."""
+    """It dies before any of the events of its calls is written, one after another, and its workers report all again."""
     whole = Fleet(Realm(tmp_path / "whole"), workers=2, pages=60, want=2)
     for _ in range(300):
         whole.step()
@@ -189,7 +189,7 @@ def test_a_plateau_ends_the_crawl_for_all(tmp_path: Path) -> None:
 
 
 def test_bytes_end_the_crawl(tmp_path: Path) -> None:
-    """Bytes that the workers say they received are counted, also those of an earlier leader."""
+    """Bytes that the workers report are counted, also those of an earlier leader."""
     realm = Realm(tmp_path / "crawl", budget={"bytes": 1000})
     fleet = Fleet(realm, workers=2)
     fleet.step()

@@ -25,7 +25,7 @@ EVENTS = 150  # that find room
 def test_a_full_disk_ends_the_crawl_of_all_workers(
     site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stops with ``focus_storage`` and says why; with room again the crawl resumes, and nothing is missing."""
+    """Each stops with ``focus_storage`` and the reason; with room again the crawl resumes, and nothing is missing."""
     write, room = os.write, [EVENTS]
 
     def written(file: int, content: bytes) -> int:

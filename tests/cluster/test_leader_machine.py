@@ -1,4 +1,4 @@
-"""Whatever workers, leaders and networks do: each link counts once, and no request too many goes out."""
+"""Whatever workers, leaders and networks do: each link counts once, and no request too many is sent."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(n=whose, want=st.integers(0, 6), extra=st.integers(0, 2), fate=st.sampled_from(["ok", "ok", "lost", "not"]))
     def exchange(self, n: int, want: int, extra: int, fate: str) -> None:
-        """A worker says what happened and asks for more; call or answer may be lost on the way."""
+        """A worker reports and asks for more; message or answer may be lost."""
         worker = self.worker(n)
         if not worker.session:
             return
@@ -117,7 +117,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(n=whose)
     def repeat(self, n: int) -> None:
-        """A worker says again what it said, which the leader may have heard."""
+        """A worker repeats a message that the leader may have received."""
         worker = self.worker(n)
         if worker.session:
             message = worker.message()
@@ -182,7 +182,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(n=whose, at=which)
     def conclude(self, n: int, at: int) -> None:
-        """A page came."""
+        """A page was fetched."""
         worker = self.worker(n)
         if worker.flying:
             worker.conclude([*worker.flying][at % len(worker.flying)])
@@ -196,7 +196,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(n=whose)
     def redirect(self, n: int) -> None:
-        """A request goes out that was granted beyond one for each lease."""
+        """A request is sent that was granted beyond one for each lease."""
         worker = self.worker(n)
         if worker.spare:
             worker.send_more()

@@ -218,7 +218,7 @@ def test_its_request_is_one_that_was_counted(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_its_reward(tmp_path: Path) -> None:
-    """What its goal says later is not heard, and its page can be fetched at once."""
+    """A later reward from its goal is ignored, and its page can be fetched at once."""
 
     async def act(scene: Scene) -> None:
         worker = scene.worker
@@ -237,6 +237,6 @@ def test_nobody_waits_for_its_reward(tmp_path: Path) -> None:
         assert scene.leader.crawl.rewards == worker.rewards == 2.0
 
     def later(outcome: Outcome) -> None:
-        """Say nothing yet."""
+        """Report nothing yet."""
 
     play(tmp_path, act, later)

@@ -1,4 +1,4 @@
-"""What needs no Ray: that the package imports without it, and says what is wrong with a cluster."""
+"""What works without Ray: the package imports, and explains what is wrong with a cluster."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_address_is_accepted(address: str) -> None:
 
 
 def test_a_plan_that_ray_would_forget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It keeps what is small for as long as the leader lives, and what is large as long as its sender lives."""
+    """It keeps small plans for as long as the leader lives, and large ones only as long as their sender."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     words = [f"{random.getrandbits(64):x}" for _ in range(20_000)]
     RayEngine("auto", "crawl", {"words": words[:2000]})
@@ -99,7 +99,7 @@ def test_a_plan_that_ray_would_forget_is_refused(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_what_ray_says_is_said_with_what_to_do(cause: str, is_final: bool, said: str) -> None:
-    """Ray gives the reason as the cause of an error that says nothing."""
+    """Ray gives the reason as the cause of an error without a message."""
     error = ConnectionError("Failed to connect to Ray cluster at head:6379")
     error.__cause__ = RuntimeError(cause)
     found = _explained(error, "head:6379")

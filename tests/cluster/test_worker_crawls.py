@@ -1,4 +1,4 @@
-"""Crawls of several workers do what one process does: each page once, each target counted once, budgets exact."""
+"""Crawls of several workers do the same as one process: each page once, each target counted once, budgets exact."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_each_page_is_fetched_once(site: MockSite, tmp_path: Path) -> None:
 
 
 class Odd(Spider):
-    """Redirects, retries, POSTs, cb_kwargs, meta, headers, cookies, and what comes to nothing."""
+    """Redirects, retries, POSTs, cb_kwargs, meta, headers, cookies, and failures."""
 
     name = "odd"
     custom_settings = {"RETRY_TIMES": 2, "ROBOTSTXT_OBEY": True}
@@ -98,7 +98,7 @@ def _sorted(items: list[Any]) -> list[str]:
 
 
 class Policied(Follower):
-    """Gives an item for each table; pages lead to two more and to a table."""
+    """Yields an item for each table; pages lead to two more and to a table."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         if response.url.endswith(".csv"):
@@ -108,7 +108,7 @@ class Policied(Follower):
 
 
 def library(sites: list[MockSite], n: int = 24) -> list[str]:
-    """Give sites a tree of pages in turns, each with a table; return the URLs of all."""
+    """Give sites a tree of pages, alternating, each with a table; return the URLs of all."""
     site_of = [sites[k % len(sites)] for k in range(n)]
     for k, site in enumerate(site_of):
         below = [site_of[j].url(f"/shelf/{j}") for j in (0, k, 2 * k + 1, 2 * k + 2) if j < n]

@@ -1,4 +1,4 @@
-"""Workers come, go, are refused and lose their leader: nothing is lost, and each says what is wrong."""
+"""Workers join, leave, are refused and lose their leader: nothing is lost, and each reports what is wrong."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_sent_is_named(sites: list[MockSite], tmp_path: Path) -> 
 
 
 class Rude(Follower):
-    """A spider whose argument says what it follows."""
+    """A spider whose argument selects the links to follow."""
 
     def __init__(self, seeds: list[str], depth: int = 3, **kwargs: Any) -> None:
         super().__init__(seeds, **kwargs)
@@ -113,13 +113,13 @@ def test_a_setting_on_the_command_line_is_the_same_in_a_file(sites: list[MockSit
 
 
 class Kept(Follower):
-    """A spider that says where it keeps what it found."""
+    """A spider that names the file of its results."""
 
     out = "found"
 
 
 def test_all_workers_end_as_the_crawl_does(site: MockSite, tmp_path: Path) -> None:
-    """Each says what all found and asked for; then what is of itself, which is nothing where others had all hosts."""
+    """Each reports the results and requests of all; then its own, which may be nothing if others had all hosts."""
     result = share(Kept, tmp_path, {"FOCUS_GOAL": "scrapy_focus.ItemsGoal"}, seeds=[site.url("/page/0/15")])
     n_items, n_requests = int(result.crawl.rewards), result.crawl.budget.requests_used
     assert (n_items, n_requests) == (15, len(site.log))
@@ -194,7 +194,7 @@ class Leaves(Follower):
 
 
 def test_who_is_stopped_loses_nothing(sites: list[MockSite], tmp_path: Path) -> None:
-    """One worker is interrupted: what it had goes to the others, which finish."""
+    """One worker is interrupted: its leases go to the others, which finish."""
     given = {"seeds": seeds_of(sites, 31)}
     result = share_among([(Leaves, {}, given), (Leaves, {}, {**given, "after": 5})], tmp_path)
     assert sorted(fetched(sites)) == all_pages(sites, 31)
@@ -291,7 +291,7 @@ class Away(NearEngine):
 
 @pytest.mark.slow
 def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What failed calls said is said again, what they brought is not used: each page is fetched and counted once."""
+    """Reports of failed calls are sent again, their answers are not used: each page is fetched and counted once."""
     monkeypatch.setattr(Away, "calls", 0)
     monkeypatch.setattr(Away, "resets", 0)
     settings = {"FOCUS_CLUSTER_ENGINE": Away, "FOCUS_BUDGET_REQUESTS": 200, "ROBOTSTXT_OBEY": True}
@@ -396,7 +396,7 @@ class Interrupted(Follower):
 def test_who_waits_for_its_leader_can_be_stopped(
     site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A redirect waits for an answer that never comes, and yet a worker ends that is asked to."""
+    """A redirect waits for an answer that never comes, but a worker still ends when asked to."""
     monkeypatch.setattr(Silent, "is_silent", False)
     monkeypatch.setattr("scrapy_focus.engine.host._STOPPED", 0.2)
     monkeypatch.setattr("scrapy_focus.cluster.conversation._FAREWELL", 0.5)

@@ -1,4 +1,4 @@
-"""Workers and leaders that are killed with SIGKILL, over and over: nothing is missed, and nothing counts twice."""
+"""Workers and leaders that are killed with SIGKILL, repeatedly: nothing is missed, and nothing counts twice."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def hunt_down(forks: Forks, folder: Path, settings: dict[str, Any], plan: list[s
 
 
 def check_all_done(hunt: SharedHunt, reference: Reference) -> None:
-    """Fail unless every page was fetched and every item came, and each of them counted once."""
+    """Fail unless every page was fetched and every item stored, and each of them counted once."""
     got = answered(hunt.site)
     assert not reference.answered.keys() - got.keys(), hunt
     assert hunt.items().keys() == hunt.feeds().keys() == reference.items.keys(), hunt
@@ -96,7 +96,7 @@ def check_repeats(hunt: SharedHunt, reference: Reference) -> None:
 
 @pytest.mark.slow
 def test_a_leader_is_killed(forks: Forks, tmp_path: Path, reference: Reference) -> None:
-    """Its workers find the next one: nothing is fetched twice, and the budget is what the server saw."""
+    """Its workers find the next one: nothing is fetched twice, and the budget equals the server's count."""
     hunt = hunt_down(forks, tmp_path, {**BREADTH_FIRST, **LONG}, ["leader"] * 3, 1)
     assert len(hunt.kills) == 3
     check_all_done(hunt, reference)
@@ -151,7 +151,7 @@ def test_many_kills(forks: Forks, tmp_path: Path, reference: Reference, settings
     "settings", [BREADTH_FIRST, LATER, HEADS, TREE, ADDON], ids=["bf", "later", "heads", "tree", "default"]
 )
 def test_leases_end(forks: Forks, tmp_path: Path, reference: Reference, settings: dict[str, Any], seed: int) -> None:
-    """Where a worker, the leader or all do nothing for longer than a lease, pages are fetched again, and none is lost."""
+    """If a worker, the leader or all pause for longer than a lease, pages are fetched again, and none is lost."""
     rng = random.Random(seed)
     plan = rng.choices(["worker stops", "leader stops", "all stops", "leader"], k=4)
     hunt = hunt_down(forks, tmp_path, settings, plan, seed)

@@ -1,4 +1,4 @@
-"""Several workers are as polite as one process: each host is asked by one of them, in the server's log."""
+"""Several workers are as polite as one process: each host is fetched by one of them, in the server's log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def agents(site: MockSite) -> list[str]:
 
 
 def check_pace(site: MockSite, begin: float) -> None:
-    """Fail if more requests came since ``begin`` than the delay allows; on a slow machine they only come later."""
+    """Fail if more requests arrived since ``begin`` than the delay allows; on a slow machine they are only later."""
     at = [seen.at - begin for seen in site.log]
     assert all(later >= (i - 1) * DELAY for i, later in enumerate(at)), [b - a for a, b in pairwise(at)]
 
@@ -49,7 +49,7 @@ def test_each_host_has_one_downloader(tmp_path: Path) -> None:
 
 
 def test_a_host_changes_hands_after_the_delay(tmp_path: Path) -> None:
-    """Where its worker leaves, another one asks it, and not at once."""
+    """If its worker leaves, another one fetches it, and not at once."""
     with MockSite("127.0.0.1") as site:
         given = {"seeds": [site.url("/page/0/9")]}
         jobs: list[Any] = [

@@ -52,7 +52,7 @@ class RenderAtOnce(RenderAll):
 
 
 class Finder(Follower):
-    """Gives an item for each page that has no further links, and follows links."""
+    """Yields an item for each page without further links, and follows links."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         if "/ok?" in response.url:
@@ -87,7 +87,7 @@ def test_workers_render(sites: list[MockSite], tmp_path: Path) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("mode", ["learn", "always"])
 def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Path, mode: str) -> None:
-    """What browsers of all workers ask for is a part of it."""
+    """The requests of all workers' browsers are a part of it."""
     seeds = [site.url(f"/page{i}") for site in sites for i in range(4)]
     settings = {"FOCUS_POLICY": RenderAll, "FOCUS_BUDGET_REQUESTS": 15, "FOCUS_RENDER": mode}
     result = share(Follower, tmp_path, settings, addon=True, seeds=seeds)
@@ -96,7 +96,7 @@ def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Pat
 
 
 def plain_and_shown(sites: list[MockSite]) -> tuple[list[str], list[str]]:
-    """Return what was asked for: pages that are known from the beginning, and what scripts show."""
+    """Return the requests: for pages known from the beginning, and for those that scripts show."""
     paths = [site.url(path) for site in sites for path in site.paths if path != "/show.js"]
     return sorted(path for path in paths if "/page" in path), sorted(path for path in paths if "/ok" in path)
 

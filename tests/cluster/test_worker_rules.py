@@ -1,4 +1,4 @@
-"""What decides over a crawl decides over all its workers: budgets, rules for stopping, goals, and what is due."""
+"""Limits of a crawl apply to all its workers together: budgets, stop rules, goals, and due times."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_no_page_goes_out_before_its_robots_txt(site: MockSite, tmp_path: Path) 
 
 
 def test_requests_that_could_not_be_sent_are_given_back(sites: list[MockSite], tmp_path: Path) -> None:
-    """What found no server costs nothing, whichever worker it was."""
+    """Requests without a server cost nothing, on any worker."""
     with MockSite("127.0.0.4") as gone:
         seeds = [gone.url(f"/{i}") for i in range(5)]
     settings = {"FOCUS_BUDGET_REQUESTS": 40, "RETRY_ENABLED": False, "FOCUS_POLICY": BREADTH_FIRST}
@@ -126,7 +126,7 @@ class SaysLater(Follower):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("wait", ["0.05", ""])
 def test_rewards_may_come_later(sites: list[MockSite], tmp_path: Path, wait: str) -> None:
-    """The leader hears of a page when its worth is known, also where that was said before the page was reported."""
+    """The leader receives a page when its reward is known, even if that was known before the report."""
     seeds = [site.url("/page/0/7") for site in sites]
     result = share(SaysLater, tmp_path, {"FOCUS_GOAL": later}, seeds=seeds, wait=wait)
     assert len(fetched(sites)) == 21
@@ -135,7 +135,7 @@ def test_rewards_may_come_later(sites: list[MockSite], tmp_path: Path, wait: str
 
 
 def test_each_content_counts_once(sites: list[MockSite], tmp_path: Path) -> None:
-    """The leader decides who was first: copies on other hosts, which other workers fetch, are worth nothing."""
+    """The leader decides which was first: copies on other hosts, fetched by other workers, earn nothing."""
     for site in sites:
         site.answers |= {
             f"/{k}.csv": lambda _, k=k: (200, {"Content-Type": "text/csv"}, b"a,%d\n" % k) for k in range(5)
@@ -149,7 +149,7 @@ def test_each_content_counts_once(sites: list[MockSite], tmp_path: Path) -> None
 
 
 class SecondTime(BreadthFirst):
-    """Leaves each link as it was until it is offered a second time."""
+    """Leaves each link unchanged until it is offered a second time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class OneAfterTheOther(Follower):
 
 
 def test_links_are_told_again_that_the_policy_left(sites: list[MockSite], tmp_path: Path) -> None:
-    """A worker tells of a link again where it was as new as before."""
+    """A worker sends a link again if the policy left it unchanged."""
     for site in sites:
         site.pages |= {"/": '<a href="/a">a</a><a href="/b">b</a>', "/other": '<a href="/a">a</a>'}
         site.pages |= {"/a": "a", "/b": "b"}
@@ -217,7 +217,7 @@ def test_policies_for_what_changes(sites: list[MockSite], tmp_path: Path, policy
 
 
 class Rules(CrawlSpider):
-    """Follows what its rules say."""
+    """Follows its rules."""
 
     name = "rules"
     rules: ClassVar[Any] = [
@@ -307,7 +307,7 @@ def test_what_one_crawl_learned_helps_the_next(sites: list[MockSite], tmp_path: 
 
 
 def test_decisions_are_logged_and_explained(sites: list[MockSite], tmp_path: Path) -> None:
-    """One log has the decisions over all workers, and each request says why it was chosen."""
+    """One log has the decisions for all workers, and each request has the reason of its choice."""
     log, whys = tmp_path / "log.jsonl", []
 
     class Explained(Follower):
@@ -341,7 +341,7 @@ class Asks(BreadthFirst):
 
 
 def test_policies_are_told_what_they_ask_for(sites: list[MockSite], tmp_path: Path) -> None:
-    """Texts of pages and keys of known links travel to the leader, for a policy that says so."""
+    """Texts of pages and keys of known links are sent to the leader, for a policy that uses them."""
     result = share(
         Follower, tmp_path, {"FOCUS_POLICY": Asks}, addon=True, seeds=[site.url("/page/0/7") for site in sites]
     )

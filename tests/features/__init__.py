@@ -1,1 +1,1 @@
-"""The tests of features, one folder for each: what breaks where a feature is deleted is in its folder."""
+"""The tests of features, one folder for each: tests that break without a feature are in its folder."""

@@ -32,7 +32,7 @@ _PIECE = 1 << 18  # bytes that are written at once
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as it came."""
+    """A request as received."""
 
     method: str
     host: str

@@ -61,7 +61,7 @@ def has_feature(name: str) -> bool:
 
 
 def text_of(data: bytes) -> str:
-    """Return what a decoder makes of bytes, lone surrogates too."""
+    """Return bytes as decoded text, possibly with lone surrogates."""
     return (
         data.decode("utf-8", "replace")
         if len(data) % 2
@@ -206,7 +206,7 @@ def cached(data: bytes) -> None:
 
 
 def identity_of(answer: Any) -> None:
-    """What a recording goes by, of an answer that an importer found."""
+    """What a recording uses of a response that an importer found."""
     from scrapy_focus.lab.recordings.html import mime_of, redirect_of
     from scrapy_focus.lab.recordings.importers.base import identity
 
@@ -583,7 +583,7 @@ def _named_in(data: bytes) -> None:
 
 
 def file(data: bytes) -> None:
-    """What a file is: by its first bytes, its headers, the wishes of a user for its URL; and where it is stored."""
+    """The type of a file: by its first bytes, its headers, the user's types; and its path."""
     from scrapy_focus.finders.files.file_names import Names, safe_name
     from scrapy_focus.web.mime import parse_mime
     from scrapy_focus.web.names import announced_name
@@ -692,7 +692,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
 
 
 def seeds() -> list[bytes]:
-    """Return inputs to begin with: what the hostile sites say, cut short."""
+    """Return initial inputs: the data of the hostile sites, truncated."""
     from faultserver import Asked
     from scenarios import _BASES, _ENCODED, _FILES, _HREFS, _LATER, _TYPES, SCENARIOS
 

@@ -77,7 +77,7 @@ class Nursery:
 
 @dataclass
 class Crawled:
-    """What a crawl left, and what it took."""
+    """The results and costs of a crawl."""
 
     scenario: Scenario
     spider: str
@@ -122,7 +122,7 @@ class Crawled:
         return {n for n in GOOD for url in urls if url.startswith(f"{self.scenario.root}good/{n}.")}
 
     def failures(self, noise: float = 1.0) -> list[str]:
-        """Say what does not hold; ``noise`` is how much more CPU the same takes where other processes use the caches."""
+        """Return the violated bounds; ``noise`` is the factor of CPU time due to other processes in the caches."""
         return [*self._not_found(), *self._beyond(noise), *self._left_site(), *self._wrote()]
 
     def _not_found(self) -> Iterator[str]:
@@ -175,7 +175,7 @@ class Crawled:
 
 
 def unprintable(text: str) -> str:
-    """Say which characters of a text do something to a terminal, or to who reads it, with the first of them in place."""
+    """Return the control characters of a text, with the first of them in context."""
     for n, character in enumerate(text):
         if character in "\n\t":
             continue

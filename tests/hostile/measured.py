@@ -153,7 +153,7 @@ def _like(call: Callable[..., Any], timed: Callable[..., Any]) -> Callable[..., 
 
 
 def serve() -> None:
-    """Run commands in forks, as asked for on stdin, a line of JSON each; say on stdout what was measured, alike."""
+    """Run commands in forks, as requested on stdin, a line of JSON each; print the measurements likewise."""
     for name in BEFORE:
         import_module(name)
     for package in ("scrapy.commands", "scrapy_focus.commands", "scrapy_focus.finders", "scrapy_focus.lab.commands"):

@@ -149,7 +149,7 @@ def slow_body(asked: Asked) -> Answer:
 
 
 def silent(asked: Asked) -> Answer:
-    """Take the request and say nothing."""
+    """Accept the request and send nothing."""
     while True:
         yield 0.5
 
@@ -220,7 +220,7 @@ _STATUSES = (
 
 
 def statuses(asked: Asked) -> Answer:
-    """Say a status that is none."""
+    """Send an invalid status."""
     return [raw(_STATUSES[number_of(asked) % len(_STATUSES)], "<p>bees " * 10)]
 
 
@@ -313,7 +313,7 @@ _TYPES = (
 
 
 def types(asked: Asked) -> Answer:
-    """Say a MIME type that is none."""
+    """Send an invalid MIME type."""
     number = number_of(asked)
     return [response(f"a,b\n{number},<a href='/x/{number + 24}.csv'>x", mime=_TYPES[number % len(_TYPES)])]
 
@@ -488,7 +488,7 @@ def unclosed(number: int) -> str:
 
 
 def nested(class_: int, depth: int = 2_000) -> Callable[[], str]:
-    """Return what makes elements within elements, each with a long class, and some links within the last."""
+    """Return a function that nests elements, each with a long class, and some links in the last."""
     return lambda: f'<div class="{"a" * class_}">' * depth + numbered(50)
 
 
@@ -679,7 +679,7 @@ _SITEMAP = '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/
 
 
 def sitemaps(asked: Asked) -> Answer:
-    """Serve sitemaps that name themselves, other hosts, bombs and what is none."""
+    """Serve sitemaps that name themselves, other hosts, bombs and invalid data."""
     name = asked.path.removeprefix("/maps/")
     index = _SITEMAP.replace("urlset", "sitemapindex")
     kinds = {

@@ -14,7 +14,7 @@ def seeds() -> list[bytes]:
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", fuzz.PARSERS)
 def test_no_parser_raises(name: str, step: int, seeds: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the hostile sites say, what reads it comes to an end without an exception."""
+    """Whatever the hostile sites send, every parser ends without an exception."""
     monkeypatch.setattr("scrapy_focus.lab.recordings.html.LARGEST", 1 << 20)
     for data in seeds[::step]:
         fuzz.PARSERS[name](data)

@@ -51,7 +51,7 @@ def opened(folder: Path, name: str) -> Crawl:
 
 
 def step(crawl: Crawl) -> bool:
-    """Fetch one page; ``False`` where nothing is left."""
+    """Fetch one page; ``False`` if none is left."""
     if (pick := crawl.next()) is None:
         return False
     crawl.sent(pick.id)
@@ -71,7 +71,7 @@ def facts_of(crawl: Crawl) -> dict[str, Any]:
 
 
 def make(folder: Path) -> None:
-    """Write a job of each policy, killed after its 110th page with one in flight, and what it knew."""
+    """Write a job of each policy, killed after its 110th page with one in flight, and its state."""
     facts = {}
     for name in POLICIES:
         crawl = opened(folder / name, name)

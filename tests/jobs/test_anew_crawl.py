@@ -58,7 +58,7 @@ class Revisiting(Ordering):
 
 
 class Choosy(Ordering):
-    """Places links at first; if it is choosy, its randomness says which third of them it gives up."""
+    """Places links at first; a choosy one gives up a random third of them."""
 
     is_choosy = False
 
@@ -70,7 +70,7 @@ class Choosy(Ordering):
 
 
 class Refusing(Ordering):
-    """Places links at first; one that is made after its policy was lost gives all up."""
+    """Places links at first; one that is created after the loss of its policy gives all up."""
 
     refuses = False
 
@@ -214,7 +214,7 @@ def test_a_second_attempt_gives_up_the_same_links(part: int, tmp_path: Path, mon
 
 
 def test_what_was_in_flight_keeps_its_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new policy may give everything up; what was in flight is fetched, from the same URL."""
+    """A new policy may give everything up; pages in flight are fetched, from the same URL."""
     was = killed(tmp_path, Refusing(), fetched=3)
     monkeypatch.setattr(Refusing, "refuses", True)
     crawl = open_crawl(tmp_path, Refusing())

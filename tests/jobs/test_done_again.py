@@ -1,4 +1,4 @@
-"""What a crawl does again after a kill is what it did: choices that took a detour, chances, links, and counts."""
+"""What a crawl repeats after a kill equals the first time: indirect choices, probabilities, links, and counts."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_chances_are_there_again(tmp_path: Path) -> None:
 
 
 class Fickle(Ordering):
-    """Gives up other links in each process."""
+    """Gives up different links in each process."""
 
     def __init__(self, *, keeps: Callable[[int], bool]) -> None:
         self._keeps = keeps
@@ -182,7 +182,7 @@ def test_what_the_crawl_chose_is_not_taken_back_from_the_policy() -> None:
 
 
 def test_links_that_come_too_late_are_refused() -> None:
-    """Links of a page whose outcome was reported could not be done again: an error, and nothing is changed."""
+    """Links of a page whose outcome was reported could not be repeated: an error, and nothing is changed."""
     crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     pick = crawl.next()
@@ -246,7 +246,7 @@ class Listening(EachAgain):
 
 
 def test_what_was_heard_of_pages_is_heard_again(tmp_path: Path) -> None:
-    """A page that somebody woke is awake in the next run, and what had not changed is so in both."""
+    """A page woken by a signal is awake in the next run, and an unchanged one is unchanged in both."""
     policy = Listening()
     crawl = begun(tmp_path / "one", policy)
     crawl.add(links(1, 2))

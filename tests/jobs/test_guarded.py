@@ -1,4 +1,4 @@
-"""What a job is given that no file should have, and what somebody else left in its folder."""
+"""Values that a job must not store, and foreign files in its folder."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_checkpoint_every_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_large_checkpoints_are_more_rarely_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is stored of a policy with 9 MB is written again after 90 seconds, and not each minute."""
+    """The stored policy of 9 MB is written again after 90 seconds, and not each minute."""
     now = 1000.0
     monkeypatch.setattr("scrapy_focus.jobs.job.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
     policy = BreadthFirst()
@@ -276,7 +276,7 @@ def test_files_that_are_none_of_ours(tmp_path: Path, name: str) -> None:
 
 
 def test_a_journal_that_has_no_number(tmp_path: Path) -> None:
-    """If the file does not say which journal is its own, the message says what to do, and others can have the folder."""
+    """If the file does not name its journal, the message says what to do, and the folder is released."""
     folder = tmp_path / "focus"
     run(folder)
     with closing(sqlite3.connect(folder / "frontier.sqlite")) as database, database:
@@ -306,7 +306,7 @@ class Careless(BreadthFirst):
 
 @pytest.mark.parametrize("returns", [False, True], ids=["none", "one"])
 def test_what_select_forgets_waits_again(returns: bool) -> None:
-    """Nothing is in flight that the crawl does not know of; what is in flight already stays there."""
+    """No pick is in flight without the crawl; picks already in flight stay."""
     crawl = Crawl(Careless(returns=returns), frontier=memory_frontier)
     crawl.add(links(*range(1, 31)))
     picks = []

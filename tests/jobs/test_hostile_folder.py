@@ -1,4 +1,4 @@
-"""A JOBDIR that somebody sent: looking at it runs nothing of it, and a crawl does not resume in it."""
+"""A JOBDIR from somebody else: inspecting it runs none of its code, and a crawl does not resume in it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ PLACES: dict[str, Callable[[Path, bytes], None]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_is_run_by_looking(place: str, made: Path, tmp_path: Path) -> None:
-    """A pickle wherever one may be, each with right checksums: status, check and every repair leave it alone."""
+    """A pickle wherever one may be, with right checksums: status, check and every repair do not run it."""
     touched = tmp_path / "touched"
     for look in LOOKS:
         jobdir = shutil.copytree(made, tmp_path / "job")
@@ -299,7 +299,7 @@ class Declared(Holder):
 
 
 def test_what_another_library_makes_is_stored_where_it_is_named(tmp_path: Path) -> None:
-    """By an attribute of the policy, or for a job; else the crawl does not begin, and the message says what to do."""
+    """By an attribute of the policy, or for a job; else the crawl does not start, and the message says what to do."""
     from xml.etree.ElementTree import Element
 
     holder = Holder()

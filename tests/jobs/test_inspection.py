@@ -118,7 +118,7 @@ def resumed(jobdir: Path, policy: Policy) -> dict[str, Any]:
 
 
 def contents(jobdir: Path) -> dict[str, bytes]:
-    """Return the files of a job, but what SQLite makes for itself, and who had it last."""
+    """Return the files of a job, except SQLite's temporary ones and the last owner."""
     return {
         path.name: path.read_bytes() for path in (jobdir / "focus").iterdir()
         if path.is_file() and not path.name.endswith("-shm") and path.name not in ("lock", "pid")
@@ -132,7 +132,7 @@ def sql(jobdir: Path, statement: str) -> Any:
 
 
 def fixed(jobdir: Path) -> list[str]:
-    """Repair a job, and return what was done; what was there before is in the copies, and a second check is content."""
+    """Repair a job, and return the repairs; the copies have the former state, and a second check finds nothing."""
     before = contents(jobdir)
     checkup = repair_job(jobdir, say=str)
     assert checkup.is_well, checkup.found
@@ -168,7 +168,7 @@ def test_a_job_says_what_a_resume_would_find(name: str, made: dict[str, Path], t
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_counts_are_those_of_the_frontier(name: str, tmp_path: Path) -> None:
-    """After a clean stop, waiting, arms, fetched and probed are what the frontier has, and nothing flies."""
+    """After a clean stop, waiting, arms, fetched and probed equal those of the frontier, and nothing is in flight."""
     crawl = run(tmp_path, POLICIES[name]())
     for pick_id in list(crawl.frontier.flying):
         crawl.release(pick_id)
@@ -196,7 +196,7 @@ def test_the_counts_are_those_of_the_frontier(name: str, tmp_path: Path) -> None
 
 
 def test_a_running_crawl_can_be_looked_at(tmp_path: Path) -> None:
-    """At each step, with a checkpoint after every third outcome, what is said adds up; and the crawl is not disturbed."""
+    """At each step, with a checkpoint after every third outcome, the counts add up; the crawl is not disturbed."""
     crawl = Crawl(BreadthFirst(), strict=True, job=Job(tmp_path / "focus", every=3))
     crawl.add(links(*range(40)))
     for n in range(30):
@@ -362,7 +362,7 @@ def test_zeros_behind_a_journal_do_not_stop_a_resume(job: Path) -> None:
 
 @pytest.mark.parametrize("event", [(), ("outcome", 7), ("release", 99), ("add",), ("sing", 1)])
 def test_events_that_make_no_sense_are_found(event: tuple[Any, ...], job: Path) -> None:
-    """A record that is whole and fits none before it is where a repair cuts the journal."""
+    """A repair cuts the journal at a whole record that does not fit those before it."""
     path = journal_of(job)
     events = list(read_journal(path))
     journal = Journal(path, keep=events[40][1])
@@ -506,7 +506,7 @@ def test_a_job_can_be_looked_at_where_the_class_of_its_policy_is_not(
 
 
 class Confused(BreadthFirst):
-    """Gives an answer that makes no sense where it is asked for its best arms."""
+    """Returns invalid best arms."""
 
     answer: Any = None
 
@@ -545,7 +545,7 @@ def test_a_policy_is_dropped_where_that_is_asked_for(job: Path) -> None:
 
 
 def repaired_or_refused(jobdir: Path) -> bool:
-    """Repair a job, and return whether it is well now; where it cannot be, nothing is changed, and that is said."""
+    """Repair a job, and return whether it is intact now; if it cannot be, nothing is changed, and that is reported."""
     before = contents(jobdir)
     try:
         checkup = repair_job(jobdir, say=str)
@@ -657,7 +657,7 @@ def test_a_repair_that_cannot_be_copied_changes_nothing(job: Path, monkeypatch: 
 
 @pytest.mark.parametrize("name", [FILE, "journal.3", "lock", "pid"])
 def test_each_file_can_be_missing(name: str, job: Path) -> None:
-    """The frontier cannot be rebuilt, and that is said; the others can."""
+    """The frontier cannot be rebuilt, and the message says so; the others can."""
     (job / "focus" / name).unlink()
     if name == FILE:
         with pytest.raises(StorageError, match="cannot be rebuilt"):

@@ -139,7 +139,7 @@ def test_links_are_read_anew_when_a_topic_has_learned(tmp_path: Path) -> None:
 
 
 def test_it_says_once_that_it_drifts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One warning is in the log of a job, outcomes are counted while the alarm is on, and the status tells it."""
+    """One warning is in the log of a job, outcomes are counted while the alarm is on, and the status shows it."""
     crawl = crawl_in(tmp_path / "job", BestFirst(), Growing("word1", most=4))
     with caplog.at_level(logging.WARNING):
         go(crawl, 20)
@@ -164,7 +164,7 @@ def test_it_says_once_that_it_drifts(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 def test_no_alarm_no_word(tmp_path: Path) -> None:
-    """A topic that sees nothing wrong is not counted, and one that learns nothing says nothing."""
+    """A topic without an alarm is not counted, and one that learns nothing logs nothing."""
     crawl = crawl_in(None, BestFirst(), Growing("word1"))
     go(crawl, 20)
     assert "topic/drift" not in crawl.counts
@@ -255,7 +255,7 @@ def test_a_topic_that_half_learns_is_refused() -> None:
 
 
 def test_what_is_shown_is_cut(tmp_path: Path) -> None:
-    """A topic that says very much, or lines, is shown in one line that ends."""
+    """A very long message, or one with lines, is shown as one short line."""
 
     class Loud(Growing):
         @property

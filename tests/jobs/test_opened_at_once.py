@@ -66,7 +66,7 @@ def test_a_stopped_crawl_goes_on_the_same_with_and_without_its_index(name: str, 
 
 @pytest.mark.slow
 def test_a_tree_that_divided_its_links_goes_on_the_same(tmp_path: Path) -> None:
-    """The divisions are in the index, and the policy says them again."""
+    """The divisions are in the index, and the policy makes them again."""
     web = Web()
     crawl = crawl_of(web, TreeQ(keywords=["cheese"]), job=Job(tmp_path / "job", every=50))
     came = [pick.key for pick in steps(crawl, web, 150)]

@@ -1,4 +1,4 @@
-"""What is stored of policies, requests and events can be read again, and reading it runs nothing else."""
+"""Stored data of policies, requests and events can be read again, and reading it runs nothing else."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_is_nearly_plain_becomes_plain() -> None:
     st.just(data), st.integers(0, len(data) - 1), st.integers(0, 255)
 ).map(lambda change: change[0][: change[1]] + bytes([change[2]]) + change[0][change[1] + 1 :])))  # fmt: skip
 def test_bytes_of_anybody_are_a_plain_value_or_an_error(data: bytes) -> None:
-    """Whatever they are, nothing else comes of reading them."""
+    """Whatever they are, reading them has no other effect."""
     with contextlib.suppress(ValueError):
         loads_plain(data)
 
@@ -271,7 +271,7 @@ def named(module: str, name: str) -> bytes:
     ],
 )
 def test_nothing_is_reached_through_what_is_on_the_list(module: str, name: str) -> None:
-    """Neither what a module imported, nor what a class has."""
+    """Neither what a module imported, nor the attributes of a class."""
     for classes in (Classes(["tests"]), Classes(paths=["tests"])):
         with pytest.raises(RefusedName):
             classes.loads(named(module, name))
@@ -312,6 +312,6 @@ def test_arrays_that_nobody_wrote_are_refused(name: str) -> None:
 
 
 def test_numpys_own_pickles_of_arrays_are_refused() -> None:
-    """They can say where in memory an array has its objects."""
+    """They can set the memory addresses of an array's objects."""
     with pytest.raises(RefusedName, match=r"numpy.*(_reconstruct|_frombuffer)"):
         Classes(["tests"]).loads(pickle.dumps(np.arange(3), 5))

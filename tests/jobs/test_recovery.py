@@ -144,7 +144,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
 
 
 class Taped:
-    """A walk to its end, with the files and what is to be remembered after each step."""
+    """A walk to its end, with the files and the expected state after each step."""
 
     def __init__(
         self, world: World, folder: Path, *, seed: int = 0, steps: int = 10_000, every: int = 1, **how: Any
@@ -231,7 +231,7 @@ def test_what_was_given_up_is_given_up_again(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bandit", "divider"])
 def test_a_kill_before_links_are_given_up(name: str, tmp_path: Path) -> None:
-    """Killed when too many links waited and none was given up yet, a crawl begins the next run with that."""
+    """Killed with too many links queued and none given up yet, a crawl starts the next run with that."""
     world = World(tmp_path / "world", ALL[name], most_waiting=FEW, every=10**6)
     crawl = world.open()
     size, found = 0, 0
@@ -258,7 +258,7 @@ def test_a_kill_before_links_are_given_up(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover"])
 def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is committed, and after that before the older journals are gone, nothing is missing and nothing twice."""
+    """Before its commit, and after it before the older journals are removed, nothing is missing or doubled."""
     monkeypatch.setattr(Job, "_remove_before", lambda self, number: None)
     world = World(tmp_path / "world", ALL[name], goal=SometimesLater(), every=6)
     tape = Taped(world, tmp_path / "saved", every=7)
@@ -394,7 +394,7 @@ def test_nothing_is_lost_with_a_policy_that_chooses_otherwise(
 
 
 def test_a_reward_that_is_owed_is_asked_for_again(tmp_path: Path) -> None:
-    """A page whose worth was not known yet when the process ended is fetched again, and what it was worth counts once."""
+    """A page without a reward when the process ended is fetched again, and its reward counts once."""
     world = World(tmp_path / "world", Hosts, goal=SometimesLater())
     crawl = world.open()
     crawl.add([link_to(0)])
@@ -562,7 +562,7 @@ def test_an_older_format_is_named(tmp_path: Path) -> None:
 
 
 def test_another_format_is_named(tmp_path: Path) -> None:
-    """What a later version wrote is refused, and left as it was."""
+    """Files of a later version are refused, and not changed."""
     world = World(tmp_path / "world", BreadthFirst)
     world.open().close()
     with sqlite3.connect(tmp_path / "world/focus/frontier.sqlite") as connection:

@@ -1,4 +1,4 @@
-"""Stored crawls whose links have vectors: what is wrong with these is found, and without a policy the crawl resumes."""
+"""Stored crawls whose links have vectors: wrong ones are found, and without a policy the crawl resumes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_crawl_with_vectors_resumes_without_its_policy(tmp_path: Path) -> None
     ],
 )
 def test_vectors_of_another_width_are_found(statement: str, tmp_path: Path) -> None:
-    """The frontier cannot be opened with them, and that is said."""
+    """The frontier cannot be opened with them, and the message says so."""
     world = World(tmp_path, Divider)
     begun(world, random.Random(0))
     change(world, statement)

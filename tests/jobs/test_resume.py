@@ -200,7 +200,7 @@ print(crawl.counts["outcomes"])
 
 
 class Weighed(BreadthFirst):
-    """Has a parameter that says nothing of itself."""
+    """Has a parameter without a repr."""
 
     def __init__(self, *, weigh: object) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ def test_notes_that_cannot_be_read_are_named(name: str, value: bytes, said: str,
 
 
 def note(folder: Path, name: str, value: bytes, *, summed_anew: bool = True) -> None:
-    """Change what a checkpoint says."""
+    """Change the state in a checkpoint."""
     with sqlite3.connect(folder / "frontier.sqlite") as connection:
         connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
         if summed_anew:
@@ -267,7 +267,7 @@ def note(folder: Path, name: str, value: bytes, *, summed_anew: bool = True) -> 
 
 
 def test_versions_that_changed_are_named(tmp_path: Path) -> None:
-    """Where what was learned cannot be read, it helps to know that another numpy wrote it."""
+    """If the learned state cannot be read, it helps to know that another numpy wrote it."""
     stopped(BreadthFirst(), tmp_path)
     job = Job(tmp_path)
     state = json.loads(job.notes["crawl"])

@@ -247,7 +247,7 @@ class Moody(Policy):
 
 
 class SometimesLater:
-    """Files are worth 1; what a third of the pages is worth comes later."""
+    """Files earn 1; the rewards of a third of the pages come later."""
 
     def __call__(self, outcome: Outcome) -> float | None:
         if outcome.pick.method == "GET" and outcome.pick.key % 3 == 1:
@@ -369,7 +369,7 @@ class Walk:
         self.fetched: list[int] = []
 
     def steps(self) -> Iterator[str]:
-        """Take steps until nothing is left, and yield after each what it was."""
+        """Take steps until nothing is left, and yield the name of each."""
         if not self.crawl.recovered and not self.crawl.counts["selected"]:
             self.crawl.add([link_to(0), link_to(1)])
             yield "add"

@@ -1,4 +1,4 @@
-"""A site whose pages do to a browser whatever an author can think of."""
+"""A site whose pages do their worst to a browser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_json(data: object) -> Answer:
 
 
 def is_from_browser(seen: Seen) -> bool:
-    """Whether a browser sent a request: what the crawl sends by itself says the same of itself, but for this."""
+    """Whether a browser sent a request: the crawl's own requests have the same User-Agent, but differ in this."""
     return "sec-fetch-mode" in seen.headers
 
 

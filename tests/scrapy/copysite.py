@@ -1,4 +1,4 @@
-"""A shop whose pages have many URLs: sessions, sort orders and tracking in its links, each as a test wants it."""
+"""A shop whose pages have many URLs: sessions, sort orders and tracking in its links, as set by a test."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CopySite(MockSite):
         return 200, {"Content-Type": "text/html"}, page.encode()
 
     def distinct(self) -> set[str]:
-        """Return what there is to fetch: a URL without parameters for each page, filters apart."""
+        """Return the URLs to fetch: one without parameters for each page, without filters."""
         n = self.shelves * self.items
         kinds = ["/", *(f"/shelf/{k}" for k in range(self.shelves))]
         shown = [f"/shelf/{k}?show={i}" for k in range(self.shelves) for i in range(3) if self.filters]
@@ -80,7 +80,7 @@ class CopySite(MockSite):
         return found
 
     def page(self, path: str, query: dict[str, str]) -> str | None:
-        """Return a page; ``None`` where there is none."""
+        """Return a page; ``None`` if it does not exist."""
         kind, _, number = path[1:].partition("/")
         self._where = f"{kind}{number}"
         menu = "".join(self.link(f"/shelf/{k}", f"Shelf {_WORDS[k % 16]} {k}") for k in range(self.shelves))

@@ -124,7 +124,7 @@ def crawl(
     patience: float = HANG,
     **args: Any,
 ) -> Crawled:
-    """Run one crawl to its end; with our scheduler alone unless ``SCHEDULER`` says otherwise, or with the add-on."""
+    """Run one crawl to its end; with our scheduler only, unless ``SCHEDULER`` is set, or with the add-on."""
     return crawl_all([(spider, settings, args)], addon=addon, patience=patience)[0]
 
 

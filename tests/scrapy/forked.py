@@ -173,7 +173,7 @@ def _number(file: Any, default: int) -> int:
 
 
 def _output(file: Any, default: int, text: bool, opened: list[int]) -> tuple[IO[Any] | None, int]:
-    """Return where to read what is written to a file, if it is a pipe, and the number to write to."""
+    """Return a file to read from, if the given one is a pipe, and the number to write to."""
     if file == subprocess.DEVNULL:
         opened.append(os.open(os.devnull, os.O_WRONLY))
         return None, opened[-1]
@@ -203,7 +203,7 @@ def _server() -> socket.socket:
 
 
 def serve(number: int) -> None:
-    """Fork for each request from a socket, and say the ids of the forks and how they ended, until it is closed."""
+    """Fork for each request from a socket, and report the ids of the forks and their statuses, until it is closed."""
     _import_what_commands_need()
     gc.collect()
     gc.freeze()

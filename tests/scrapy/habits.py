@@ -72,7 +72,7 @@ class PagesByAddress(Shopper):
 
 
 class Details(Shopper):
-    """Goes from lists to books, details first, and takes along what stood in the list."""
+    """Follows links from lists to books, details first, and passes on data of the list."""
 
     name = "details"
 
@@ -282,7 +282,7 @@ class Sitemaps(SitemapSpider):
 
 
 class Nodes(XMLFeedSpider):
-    """Goes through the nodes of a file of XML, and to the page of each."""
+    """Iterates over the nodes of an XML file, and follows the link of each."""
 
     name = "nodes"
     iterator = "xml"
@@ -345,7 +345,7 @@ class Slow(Details):
 
 
 class Shallow(Categories):
-    """Goes breadth first, as Scrapy's questions and answers say, and not deep."""
+    """Crawls breadth first, by the settings in Scrapy's FAQ."""
 
     name = "shallow"
     custom_settings = {
@@ -624,7 +624,7 @@ class Unread(Response):
 
 
 class Injecting:
-    """Gives callbacks what their annotations name, and downloads no page that its callback does not look at."""
+    """Provides the annotated arguments of callbacks, and downloads no page that its callback does not use."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler

@@ -29,7 +29,7 @@ _SHOWN = re.compile(rb"<script>//(.*?)//</script>")
 
 
 class HandmadeBrowser:
-    """Shows what scripts would show, and asks for one thing more on behalf of each page."""
+    """Shows what scripts would show, and sends one further request for each page."""
 
     started: ClassVar[int] = 0
     fails: ClassVar[Callable[[str], Exception | None]] = staticmethod(lambda url: None)

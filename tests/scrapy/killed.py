@@ -95,7 +95,7 @@ class KilledSite(MockSite):
 
     @property
     def asks(self) -> list[Asked]:
-        """What was asked for, in order, but robots.txt and what it forbids."""
+        """The requests in order, except robots.txt and forbidden URLs."""
         # Scrapy 2.19.0 passes most of the requests that wait for robots.txt, which it fetches again in each run
         return [Asked(seen.method, seen.path, seen.body) for seen in self.log if not _is_special(seen.path)]
 
@@ -107,7 +107,7 @@ class KilledSite(MockSite):
 
     @cached_property
     def ways(self) -> Counter[str]:
-        """How many links lead to each path, itself and redirects: so often a HEAD may come, as it follows redirects."""
+        """The number of links to each path, including redirects: the limit of HEADs, which follow redirects."""
         pages = [self._page(path, Asked("GET", path))[2] for path in self._linked]
         links = {href.decode() for page in pages for href in re.findall(rb' href="(/[^"#]*)"', page)}
         return Counter(path for link in links for path in self.leads_to(link))
@@ -260,7 +260,7 @@ class Killed(Spider):
             yield {"id": path}
 
     def links_of(self, response: Response) -> Iterator[Request]:
-        """Yield what a page leads to, with callbacks by where that ends."""
+        """Yield the links of a page, with callbacks by their final targets."""
         if not response.headers.get("Content-Type", b"").startswith(b"text/html"):
             return
         page = number(path_of(response.url))

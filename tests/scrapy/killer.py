@@ -37,7 +37,7 @@ PATIENCE = 900.0
 
 
 def serve() -> None:
-    """Run spiders in forks, one after the other, as asked for on stdin; say their process id, and how they ended."""
+    """Run spiders in forks, one after another, as requested on stdin; report their process ids and statuses."""
     from sklearn.linear_model import SGDClassifier  # noqa: F401 (here and below: once, for all forks)
 
     import_what_crawls_need()
@@ -71,7 +71,7 @@ def _run(settings: dict[str, Any], root: str, out: str, spider: str = "killed.Ki
 
 
 def import_what_crawls_need() -> None:
-    """Import what each crawl does when it starts: once, for all forks."""
+    """Import everything that a crawl imports at its start: once, for all forks."""
     from scrapy.core.downloader.handlers import _aiohttp  # noqa: F401
     from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
 

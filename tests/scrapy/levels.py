@@ -48,7 +48,7 @@ class LevelSite(MockSite):
 
 
 class Levelled(Spider):
-    """Follows every link with the priority that its path says."""
+    """Follows every link with the priority in its path."""
 
     name = "levelled"
     custom_settings: ClassVar = {

@@ -49,7 +49,7 @@ def _fast_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_freeze(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Freezing and thawing the heap of hundreds of tests for each crawl makes Python collect all of it again and again."""
+    """Freezing and thawing the heap of hundreds of tests for each crawl makes Python collect all of it repeatedly."""
     if "freeze" not in request.node.name:
         monkeypatch.setattr(garbage, "freeze", lambda **_: None)
 

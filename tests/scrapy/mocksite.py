@@ -150,7 +150,7 @@ class MockSite:
 
     @property
     def holds(self) -> bool:
-        """Whether requests came that are not answered for now."""
+        """Whether there are requests held back for now."""
         with self._lock:
             return any(place > self._most for place in self._held)
 

@@ -1,4 +1,4 @@
-"""A small web site with one page of each odd kind, and what a recording of it has to say."""
+"""A small web site with one page of each odd kind, and the expected record of each."""
 
 from __future__ import annotations
 

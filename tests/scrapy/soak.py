@@ -77,7 +77,7 @@ def soak(
 
 
 def _plans(rng: random.Random) -> Iterator[list[str]]:
-    """Yield what happens in the runs of each crawl: kills, and in every third crawl a full disk or wrong clocks too."""
+    """Yield the events in the runs of each crawl: kills, and in every third crawl a full disk or wrong clocks."""
     while True:
         yield rng.choices(KINDS, k=8)
         yield _mixed(rng, ["full_disk"] * 2)

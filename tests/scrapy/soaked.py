@@ -375,7 +375,7 @@ class Soak(Hunt):
         self._broken(running)
 
     def _broken(self, running: Running) -> None:
-        """Keep how far the site had come when a run did not end in peace, and look at what it left."""
+        """Note the site's state when a run did not end normally, and check the files that it left."""
         now = time.monotonic()
         self.site.go_on()
         self.site.rest()
@@ -415,7 +415,7 @@ class Soak(Hunt):
         self._examine()
 
     def _count_repeats(self) -> None:
-        """Count what was asked for again, and how far its answer had come when the run was killed."""
+        """Count repeated requests, and how far the response had come when the run was killed."""
         lines = (self.folder / "end.arrived").read_text().splitlines()
         arrived = {(int(pid), path) for pid, path in (line.split() for line in lines)}
         last: dict[str, int] = {}

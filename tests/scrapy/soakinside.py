@@ -1,4 +1,4 @@
-"""What runs inside the crawls that are soaked: a spider that knows nothing of scrapy_focus, and who tells how it went."""
+"""Code inside the soaked crawls: a spider independent of scrapy_focus, and an extension that reports the result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Dump(MemoryStatsCollector):
 
 
 class Arrived:
-    """Notes each answer in a file when all of it was read, before anything is made of it."""
+    """Notes each response in a file as soon as it was read completely."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.file = os.open(os.environ["SOAK_END"] + ".arrived", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -197,7 +197,7 @@ def test_long_lists_are_clicked_through(pages: Read) -> None:
 
 
 def test_links_that_vanish_are_kept(pages: Read) -> None:
-    """A page that shows one part after the other has the links of all, where each stood, and its own address."""
+    """A page that shows one part after another has the links of all, at their places, and its original URL."""
     places = pages.places("next")
     assert {path.rpartition("/")[2] for path in places} == {"item?1", "item?2", "item?3"}
     assert set(places.values()) == {"html/body/div.list/ul/li/a"}
@@ -218,13 +218,13 @@ def test_ends_are_scrolled_to(pages: Read) -> None:
 
 
 def test_some_buttons_are_left_alone(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """No button is clicked that says harm, is in a form, is not seen or is off, nor is a link to another page."""
+    """Not clicked are buttons with harmful words, in forms, invisible or disabled ones, and links to other pages."""
     assert [path for path in sites[0].paths if path.startswith("/harm")] == []
     assert set(pages.places("careful")) == {"/ok?away", "#"}
 
 
 def test_pages_are_acted_on_by_get(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """A button whose click would post something is left, and nothing is posted; what a page posts itself is its own."""
+    """A button whose click would send a POST is skipped, and nothing is sent; the page's own POSTs are allowed."""
     asked = sites[0].asked
     assert [path for method, path in asked if method == "POST" and path.startswith("/posted")] == ["/posted?load"]
     assert [path for path in sites[0].paths if path.startswith("/slow?clicked")] == ["/slow?clicked1"]
@@ -233,7 +233,7 @@ def test_pages_are_acted_on_by_get(pages: Read, sites: tuple[SlowSite, SlowSite]
 
 
 def test_pages_stay_where_they_are(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """Where a click leads elsewhere nothing is asked for; there is a link instead, where the button is."""
+    """If a click navigates elsewhere, nothing is requested; instead there is a link in place of the button."""
     assert [path for path in sites[0].paths if path.startswith("/left")] == []
     base = sites[0].url("")
     places = pages.places("leaving")
@@ -267,7 +267,7 @@ def test_what_nobody_reads_is_not_loaded(pages: Read, sites: tuple[SlowSite, Slo
 
 
 def test_scripts_may_lead_on_before_a_page_is_acted_on(pages: Read) -> None:
-    """A page whose script leads to another one at once is that other one, and all of it."""
+    """A page whose script navigates to another one at once counts as that page, and is read completely."""
     assert pages.items["forwarding"]["url"].endswith("/forwarded")
     assert "/ok?forwarded" in pages.places("forwarding")
 

@@ -31,7 +31,7 @@ ELSEWHERE = "127.0.0.2"
 
 
 class Asking(Spider):
-    """Asks on behalf of a page, as its browser would, and gives the answers as items."""
+    """Sends requests for a page, like its browser, and yields the answers as items."""
 
     name = "asking"
 
@@ -54,7 +54,7 @@ class Asking(Spider):
 
 
 def answers(site: MockSite, asked: list[tuple[str, str]], settings: dict[str, Any] | None = None, **args: Any) -> Any:
-    """Return what was answered to each question, and the crawl."""
+    """Return the answers to each request, and the crawl."""
     result = crawl(Asking, settings, site=site, asked=asked, **args)
     assert result.errors == {}
     return [item["refused"] for item in result.items], result
@@ -78,7 +78,7 @@ def test_any_budget_that_is_used_up_ends_it(site: MockSite, limit: str) -> None:
 
 
 def test_robots_txt_holds(site: MockSite) -> None:
-    """What robots.txt forbids is refused, on each host by its own, and neither counted nor sent."""
+    """Forbidden URLs are refused, on each host by its own robots.txt, and neither counted nor sent."""
     with MockSite(ELSEWHERE) as other:
         asked = [
             (site.url("/forbidden/api"), "fetch"), (site.url("/ok?1"), "fetch"), (other.url("/forbidden/x.js"), "script"),
@@ -144,7 +144,7 @@ def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: py
     ],
 )
 def test_other_hosts_give_what_a_page_is_made_of(site: MockSite, kind: str, default: str, strict: str) -> None:
-    """Documents come from the hosts that the spider crawls; scripts and data from anywhere, unless that is not wished."""
+    """Documents come from the hosts that the spider crawls; scripts and data from anywhere, unless set otherwise."""
     asked = [(f"http://cdn.invalid/{kind}", kind), (site.url("/ok?own"), kind)]
     args = {"allowed_domains": ["127.0.0.1"]}
     assert answers(site, asked, **args)[0] == [default, ""]
@@ -174,7 +174,7 @@ class NoSecrets:
 
 
 def test_other_middlewares_may_hold_for_browsers(site: MockSite) -> None:
-    """A middleware that says that it guards browsers is asked for each of their requests."""
+    """A middleware with ``guards_browsers`` is asked about each of their requests."""
     asked = [(site.url("/ok?secret"), "script"), (site.url("/ok?1"), "script")]
     refused, result = answers(site, asked, {"DOWNLOADER_MIDDLEWARES": {NoSecrets: 500}})
     assert refused == ["middleware", ""]
@@ -214,7 +214,7 @@ class Marked(Follower):
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_a_spider_sees_its_own_callback_only(site: MockSite, addon: bool) -> None:
-    """What is put into ``meta`` for a browser is taken out again, also where no browser answered; retries included."""
+    """The browser's keys in ``meta`` are removed again, even if no browser answered; also from retries."""
     seeds = [site.url("/page/0/7"), site.url("/status?code=500"), site.url("/redirect?to=/ok")]
     result = crawl(Marked, addon=addon, seeds=seeds)
     assert result.errors == {}

@@ -93,7 +93,7 @@ def test_how_long_answers_are_kept(clock: list[float], headers: dict[str, str], 
 
 
 def test_what_is_kept_of_an_answer() -> None:
-    """Headers stay that say what it is, and none that were of its connection, or would set cookies again."""
+    """Headers of its content stay; headers of its connection, or that would set cookies again, are removed."""
     store = Store()
     headers = {
         **A_DAY, "content-type": "text/javascript", "content-encoding": "gzip", "content-length": "9",
@@ -141,7 +141,7 @@ def test_memory_is_bounded() -> None:
 
 
 def served(kind: str, body: str, **headers: str) -> Answer:
-    """Return an answer that may be kept for a day, or as the headers say."""
+    """Return a response that may be kept for a day, or as its headers say."""
     return 200, {"Content-Type": f"text/{kind}", "Cache-Control": "max-age=86400", **headers}, body.encode()
 
 
@@ -185,7 +185,7 @@ def seeds(site: MockSite, **meta: object) -> list[tuple[str, dict[str, object]]]
 @pytest.mark.parametrize("as_it_is", [False, True], ids=["read", "as it is"])
 @needs_browser
 def test_scripts_are_asked_for_once(shop: MockSite, as_it_is: bool) -> None:
-    """What may be kept is asked for once; it runs on each page, and is neither a request nor received again."""
+    """A storable script is requested once; it runs on each page, and does not count as a request or bytes again."""
     result = read(seeds(shop, as_it_is=as_it_is), ONE_BY_ONE)
     asked = {path: shop.paths.count(path) for path in SCRIPTS}
     assert asked == {

@@ -1,4 +1,4 @@
-"""What the labels of buttons say."""
+"""The meaning of buttons by their labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEITHER = "Upload|Menu|Search|OK|Downloading…|Nextcloud|Moreover|1|»|||Anmeld
     ("labels", "kind"), [(MORE, "more"), (NEXT, "next"), (FILE, "download"), (HARM, ""), (NEITHER, "")]
 )
 def test_labels(labels: str, kind: str) -> None:
-    """What a button brings is read from its label, in eleven languages; what harms is never clicked."""
+    """The effect of a button is read from its label, in eleven languages; harmful ones are never clicked."""
     said = {label: says(label) for label in labels.replace("\n", "|").split("|")}
     assert {label: word for label, word in said.items() if word != kind} == {}
 

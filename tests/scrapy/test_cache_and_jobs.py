@@ -73,7 +73,7 @@ def test_a_stopped_crawl_goes_on(site: MockSite, tmp_path: Path, policy: str, ad
 
 
 def test_an_answer_after_the_end_is_no_error(site: MockSite, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Where Ctrl-C was pressed twice, answers may come when all files are closed: nothing is lost, and nothing said."""
+    """After a second Ctrl-C, responses may arrive when all files are closed: nothing is lost, and nothing is logged."""
     settings = {"JOBDIR": str(tmp_path), "CLOSESPIDER_PAGECOUNT": 5}
     ended = crawl(Follower, settings, seeds=[site.url("/page/0/20")])
     caplog.clear()
@@ -181,7 +181,7 @@ class Flood(Rich):
 
 
 def test_no_seed_is_lost(site: MockSite, tmp_path: Path) -> None:
-    """Seeds that come while the first run ends are asked for in the second, and every one is fetched once."""
+    """Seeds yielded while the first run ends are requested in the second, and every one is fetched once."""
     settings = {"JOBDIR": str(tmp_path)}
     first = crawl(Flood, {**settings, "FOCUS_BUDGET_REQUESTS": 50}, site=site)
     assert first.stats.get("log_count/ERROR", 0) == 0

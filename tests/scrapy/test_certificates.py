@@ -33,7 +33,7 @@ class Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def named(name: str) -> x509.Name:
@@ -62,7 +62,7 @@ def certified(folder: Path, issuer: str, days: int) -> Path:
 
 @contextmanager
 def served(file: Path) -> Iterator[str]:
-    """Serve pages with a certificate, and give the URL of the first."""
+    """Serve pages with a certificate, and return the URL of the first."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
@@ -99,7 +99,7 @@ def test_a_certificate_that_browsers_warn_of_is_named_once(tmp_path: Path, issue
 
 @pytest.mark.reactor
 def test_a_certificate_that_is_checked_is_not_looked_at(tmp_path: Path) -> None:
-    """With Scrapy's own check such a host is refused, and the last line says why."""
+    """With Scrapy's own check such a host is refused, and the last line gives the reason."""
     with served(certified(tmp_path, "localhost", 9)) as url:
         result = crawl(Follower, {"DOWNLOAD_VERIFY_CERTIFICATES": True, "RETRY_TIMES": 0}, addon=True, seeds=[url])
     assert result.outcomes == {"failure": 1}

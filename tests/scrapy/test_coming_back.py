@@ -1,4 +1,4 @@
-"""Live crawls whose policy fetches pages again: at their times, as one link each, with the requests that they had."""
+"""Live crawls whose policy revisits pages: at their times, as one link each, with their original requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def again(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
 
 
 def in_turn(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
-    """Return such settings with one request in flight: no page comes twice while another one is waited for."""
+    """Return such settings with one request in flight: no page is revisited while another one is in flight."""
     return again(site, requests, FOCUS_MAX_INFLIGHT=1, **more)
 
 
@@ -185,7 +185,7 @@ class Unstorable(Follower):
 
 @pytest.mark.parametrize("jobdir", [False, True])
 def test_a_request_that_cannot_be_stored_survives_its_outcome(site: MockSite, jobdir: bool, tmp_path: Path) -> None:
-    """It is sent again as it was, also where it is tried twice."""
+    """It is sent again unchanged, also after a retry."""
     site.pages |= {"/": "home", "/1": "1"}
     site.answers["/retried"] = lambda n: (503 if n % 2 else 200, {"Content-Type": "text/html"}, b"busy")
     settings = again(site, 30, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
@@ -306,7 +306,7 @@ class AtOnce(EachAgain):
 
 
 def test_many_that_are_due_wake_in_turns_of_the_event_loop(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is chosen until all are awake, so they come in the same order as if they woke together."""
+    """Nothing is chosen until all are awake, so the order is the same as if they woke together."""
     asked, left = [], []
 
     def wake(self: Crawl, most: int | None = None) -> bool:
@@ -367,7 +367,7 @@ def _passed(frontier: Any, name: str) -> Any:
 
 
 def test_a_frontier_without_times_says_so(site: MockSite) -> None:
-    """The pages are fetched once, and the log says why not again."""
+    """The pages are fetched once, and the log says why they are not revisited."""
     family(site)
     result = crawl(Follower, again(site, 9, FOCUS_FRONTIER=Wakeless), seeds=[site.url("/")])
     assert sorted(site.paths) == ["/", "/1", "/2"]

@@ -1,4 +1,4 @@
-"""``scrapy focus-compare``: what it shows and writes, with the policies of a project too, and what it says to those who err."""
+"""``scrapy focus-compare``: what it shows and writes, with the policies of a project too, and its error messages."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def start(project: Path, *words: str) -> Forked:
 
 
 def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:
-    """Run the command in the project, and return what it said and what it logged."""
+    """Run the command in the project, and return its output and its log."""
     process = start(project, *words)
     said, logged = process.communicate(timeout=HANG)
     assert process.returncode == expect, said + logged
@@ -191,7 +191,7 @@ def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_is_shown_and_changes_the_status(project: Path, tmp_path: Path) -> None:
-    """The others are done, the table says who failed, and the exit status is 1."""
+    """The others are completed, the table names the failed one, and the exit status is 1."""
     said, _ = run(
         project, "one.sqlite", "--policy", "BFS", "--policy", "mine.policies.Failing", "--seeds", "2", "--jobs", "1",
         "--no-plots", "--out", str(tmp_path / "out"), expect=1,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 def test_words_on_the_command_line_reach_treeq(tmp_path: Path) -> None:
-    """Its numbers are those of a simulation with the words, not those without, and the page says how to repeat it with them."""
+    """Its numbers are those of a simulation with the words, and the page has the command that repeats it with them."""
     site = tmp_path / "one.sqlite"
     record_site(StatisticsPortal(pages=200, endless=False), site, root="http://portal.example/")
     command = [sys.executable, "-m", "scrapy", "focus-compare", str(site), "--policy", "TreeQ", "--seeds", "4,"]

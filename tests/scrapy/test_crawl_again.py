@@ -1,4 +1,4 @@
-"""Whole crawls with the folder of earlier ones: what is new comes first, and each file is new, changed, same or gone."""
+"""Whole crawls with the folder of earlier ones: new files come first, and each is new, changed, same or gone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Unknown:
 
 
 class Shelf:
-    """A site with a list of pages, a file on each, whose files can be changed between two crawls."""
+    """A site with a list of pages, each with a file that can be changed between two crawls."""
 
     def __init__(self, files: int = 6) -> None:
         self.most: int | None = None  # files that are answered until a test says that the others may be, too
@@ -221,7 +221,7 @@ def test_copies_are_known_too(shelf: Shelf, server: SiteServer, tmp_path: Path) 
 
 
 def test_a_cache_asks_in_its_own_way(server: SiteServer, tmp_path: Path) -> None:
-    """With HTTPCACHE_ENABLED nothing is added to requests, and what the cache gives is compared."""
+    """With HTTPCACHE_ENABLED no conditions are added to requests, and the cache's responses are compared."""
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     visit(server, tmp_path / "out", settings)
     assert asked(server)
@@ -286,7 +286,7 @@ def test_known_files_have_the_last_third_of_a_budget(shelf: Shelf, server: SiteS
 
 
 def test_what_was_learned_stays_in_the_folder(server: SiteServer, tmp_path: Path) -> None:
-    """The next crawl begins with it, unless the user says otherwise or the policy cannot."""
+    """The next crawl starts with it, unless set otherwise or the policy cannot."""
     visit(server, tmp_path)
     learned = tmp_path / ".focus/learned"
     assert learned.stat().st_size > 100
@@ -430,7 +430,7 @@ def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
 def test_a_crawl_that_failed_does_not_count(
     shelf: Shelf, server: SiteServer, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No file is gone, what was learned stays, the next crawl has its number; and nearly nothing was asked for."""
+    """No file is gone, the learned state stays, the next crawl has its number; and hardly anything was requested."""
     visit(server, tmp_path)
     listed, learned = ((tmp_path / name).read_bytes() for name in ("manifest.jsonl", ".focus/learned"))
     answer = shelf.fetch

@@ -75,7 +75,7 @@ def test_what_is_stored_is_what_a_browser_would_save(tmp_path: Path) -> None:
 
 
 def test_a_page_with_a_wrong_encoding_is_read() -> None:
-    """The add-on follows the links of a page that is not compressed, though it says so."""
+    """The add-on follows the links of a page that is declared as compressed but is not."""
     with MockSite() as site:
         headers = {"Content-Type": "text/html", "Content-Encoding": "gzip"}
         site.answers["/"] = lambda _: (200, headers, b'<html><a href="/ok">next</a></html>')
@@ -84,7 +84,7 @@ def test_a_page_with_a_wrong_encoding_is_read() -> None:
 
 
 def test_a_cut_file_is_marked_and_asked_for_again(tmp_path: Path) -> None:
-    """Manifest, table, page and last line say which files were cut; the next crawl does not trust their validators."""
+    """Manifest, table, page and last line name the cut files; the next crawl does not trust their validators."""
     said = {"Content-Type": "text/csv", "ETag": '"1"', "Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}
     short = table("short")
     whole, part = table("whole"), table("part")

@@ -180,7 +180,7 @@ class Crawls:
         return manifest.read_bytes().count(b"\n") if manifest.exists() else 0
 
     def stats(self) -> dict[str, Any]:
-        """Return the stats of the last run that came to its end."""
+        """Return the stats of the last completed run."""
         stats: dict[str, Any] = json.loads((self.folder / "stats.json").read_text())
         return stats
 

@@ -23,7 +23,7 @@ _HEARTBEAT = 120.0  # seconds after which the engine asks in any case
 
 
 class Later(BreadthFirst):
-    """Chooses links of a page not before half a second after it came."""
+    """Chooses links of a page at the earliest half a second after it arrived."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -44,7 +44,7 @@ class Failing(Shopper):
 
 
 class Hanging(Shopper):
-    """Starts with pages that never come."""
+    """Starts with pages that never arrive."""
 
     name = "hanging"
 
@@ -87,7 +87,7 @@ SCHEDULERS = pytest.mark.parametrize(
 def test_a_count_ends_a_crawl(
     spider: type[Spider], limit: str, asked: int, stat: str, concurrent: int, settings: dict[str, Any], addon: bool
 ) -> None:
-    """As many as were asked for come, and at most what was under way then: twice what may be downloaded at once."""
+    """As many as requested, plus at most the ones in flight then: twice the number of concurrent downloads."""
     result = ended(spider, {**settings, limit: asked, "CONCURRENT_REQUESTS": concurrent}, addon=addon)
     assert result.reason == limit.lower()
     assert asked <= result.stats[stat] < asked + 2 * concurrent

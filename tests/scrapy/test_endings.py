@@ -123,7 +123,7 @@ BOTH = ("no URL", "404", "wrong type", "budget 0")  # ways say the same, and the
     [(each, way) for each in MISTAKES for way in ("crawl", "files") if way == "files" or each in BOTH],
 )
 def test_mistakes(mistake: str, way: str, served: MockSite, tmp_path: Path) -> None:
-    """Each has its status, and a last line that says what was wrong and what to do; there are three lines at most."""
+    """Each has its status, and a last line with the error and what to do; there are three lines at most."""
     arguments, status, words = MISTAKES[mistake]
     (tmp_path / "file").touch()
     filled = [each.format(site=served.url("/"), file=tmp_path / "file") for each in arguments]
@@ -137,7 +137,7 @@ FAREWELL = "Ctrl-C again stops at once"
 
 
 class Slow(MockSite):
-    """A site of many pages that is waited for from its second page on, until a test says that it may answer."""
+    """A site of many pages that holds back everything after its first page, until a test releases it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ def slow() -> Iterator[Slow]:
 
 @WAYS
 def test_interrupted_once(way: str, slow: Slow, tmp_path: Path) -> None:
-    """It says what it waits for and what stays, ends with 130, and resumes."""
+    """It says what it waits for and what is kept, ends with 130, and resumes."""
     out, job = tmp_path / "found", {"JOBDIR": str(tmp_path / "job")} if way == "crawl" else {}
     process = begin(f"root={slow.url('/page/0/100')}", f"out={out}", way=way, **job)
     wait_for(slow, 3)
@@ -184,7 +184,7 @@ def test_interrupted_twice(way: str, slow: Slow, tmp_path: Path) -> None:
 
 
 def interrupt(process: Forked) -> list[str]:
-    """Interrupt a crawl, and return what it says until it has noticed."""
+    """Interrupt a crawl, and return its output until it has noticed."""
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     said: list[str] = []
@@ -236,7 +236,7 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: P
 
 
 def read(terminal: int) -> bytes:
-    """Return what a terminal shows next; nothing when the process is gone, which Linux calls an error."""
+    """Return what a terminal shows next; nothing when the process is gone, which Linux reports as an error."""
     try:
         return os.read(terminal, 1 << 16)
     except OSError:
@@ -308,7 +308,7 @@ def check_found(run: Run) -> None:
 
 
 def test_what_was_found(site: MockSite) -> None:
-    """Items count where nothing else is looked for; a limit of Scrapy's own changes no status."""
+    """Items count if nothing else is looked for; a limit of Scrapy's own changes no status."""
     whole = crawl(Follower, seeds=[site.url("/page/0/20")])
     assert ending_of(whole.crawler).kind == "found"
     assert ending_of(whole.crawler).sentence == "Done: 20 items found in 20 requests."
@@ -330,7 +330,7 @@ def test_a_budget(site: MockSite) -> None:
 
 
 def test_one_of_several_starts(site: MockSite) -> None:
-    """A crawl is unreachable only where no start URL could be read; otherwise it says which of them could not."""
+    """A crawl is unreachable only if no start URL could be read; otherwise it names those that could not."""
     seeds = [site.url("/status?code=404"), "http://127.0.0.1:9/", site.url("/page/0/5")]
     ending = ending_of(crawl(Follower, seeds=seeds).crawler)
     unread = f"{seeds[0]}: it answers 404; {seeds[1]}: the connection was refused"
@@ -343,7 +343,7 @@ def test_one_of_several_starts(site: MockSite) -> None:
 
 
 class Fruitless(Follower):
-    """Follows links, and gives no items."""
+    """Follows links, and yields no items."""
 
     def parse(self, response: Any) -> Any:
         yield from response.follow_all(css="a")
@@ -376,7 +376,7 @@ OWNER = "ask its owner for access, or look for an API or a download of its data.
     ],
 )
 def test_a_start_page_that_lets_nobody_in(site: MockSite, answer: Any, said: str) -> None:
-    """The last line says what it is, and what to do about just that."""
+    """The last line says what it is, and what to do about it."""
     site.answers["/start"] = lambda n: answer
     ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/start")]).crawler)
     assert ending.kind == "unreachable"
@@ -410,7 +410,7 @@ MANY = "".join(f'<a href="/ok?{n}">{n}</a>' for n in range(20))
     ],
 )
 def test_a_start_page_that_is_a_wall(site: MockSite, pages: dict[str, str], said: str) -> None:
-    """A form for a password, or the page of a guard: it is named where nothing was found; other pages are not."""
+    """A login form, or the page of a guard: it is named if nothing was found; other pages are not."""
     site.pages |= pages
     if "/login" in pages:
         site.answers["/start"] = lambda n: (302, {"Location": "/login"}, b"")
@@ -430,7 +430,7 @@ def test_broken_links_are_no_start_urls(site: MockSite) -> None:
 
 @pytest.mark.parametrize("reached", [True, False])
 def test_what_failed_is_not_said_twice(reached: bool, site: MockSite) -> None:
-    """A failed connection has a line in the log once there was a page; where there was none, the ending says why."""
+    """A failed connection has a line in the log if a page was fetched; otherwise, the ending gives the reason."""
     seeds = ["http://127.0.0.1:9/", *([site.url("/page/0/5")] if reached else [])]
     done = crawl(Follower, {"ROBOTSTXT_OBEY": True}, addon=True, seeds=seeds)
     assert len(done.logged("Failed: ")) == reached
@@ -438,7 +438,7 @@ def test_what_failed_is_not_said_twice(reached: bool, site: MockSite) -> None:
 
 
 def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
-    """The summary does not say that 0 targets are left to a crawl that could look at nothing."""
+    """The summary does not say that 0 targets are left if the crawl could read nothing."""
     settings = {"FOCUS_TARGETS": ["pdf"]}
     nothing = crawl(Follower, settings, addon=True, seeds=[site.url("/status?code=404")])
     [said] = nothing.logged("Finished (")
@@ -450,7 +450,7 @@ def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
 @pytest.mark.both
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_a_wrong_setting_in_a_script(addon: bool, site: MockSite, caplog: pytest.LogCaptureFixture) -> None:
-    """The script is given the exception, the log has one line, and nothing is requested."""
+    """The script gets the exception, the log has one line, and nothing is requested."""
     with pytest.raises(ConfigError, match="FOCUS_COST_LIMIT is 'abc'"):
         crawl(Follower, {"FOCUS_COST_LIMIT": "abc"}, addon=addon, seeds=[site.url("/page/0/5")])
     lines = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
@@ -461,7 +461,7 @@ def test_a_wrong_setting_in_a_script(addon: bool, site: MockSite, caplog: pytest
 
 @pytest.mark.parametrize(("name", "value"), [("FOCUS_COSTLIMIT", "1"), ("FOCUS_OBEY", ["everything"])])
 def test_a_wrong_setting_of_the_addon(name: str, value: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """What its components read is checked before they are made, and said in one line."""
+    """Settings of its components are checked before these are created, and errors are one line."""
     with pytest.raises(ConfigError):
         crawl(Follower, {name: value}, addon=True, seeds=["http://127.0.0.1:9/"])
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1

@@ -174,7 +174,7 @@ def test_seconds_stop_a_crawl_that_waits(site: MockSite) -> None:
 def test_a_used_up_budget_is_extended(
     site: MockSite, tmp_path: Path, spider: type[Spider], given: dict[str, str]
 ) -> None:
-    """Whatever is looked for: the same budget sends nothing, a larger one what is missing, and nothing twice."""
+    """For any goal: the same budget sends nothing, a larger one fetches what is missing, and nothing twice."""
     site.pages |= {
         "/": "".join(f'<a href="/{i}">page {i}</a>' for i in range(20)),
         **{f"/{i}": f"page {i}" for i in range(20)},

@@ -150,7 +150,7 @@ def test_a_feature_that_fails_costs_nothing(site: MockSite, hook: str) -> None:
 
 
 class GivesBack(Feature):
-    """Refuses each link once, and gives it back when its page is done."""
+    """Refuses each link once, and returns it when its page is done."""
 
     name: ClassVar[str] = "gives_back"
 
@@ -296,7 +296,7 @@ class Careless(Noting):
 
 
 def test_a_misspelled_hook_is_refused(site: MockSite) -> None:
-    """It would do nothing, and say nothing."""
+    """Otherwise it would silently do nothing."""
     with pytest.raises(ConfigError, match="Misspelled has a method outcomes; did you mean outcome"):
         crawl(Follower, {"FOCUS_FEATURES": [lambda host: Misspelled()]}, seeds=[site.url("/ok")])
 

@@ -114,7 +114,7 @@ def test_what_is_left_alone(tmp_path: Path, options: dict[str, Any], data: bytes
     [(JSONL, b'{"n": 1}\n{"n": 2}', b"\n"), (CSV, b"n,text\n1,2", b"\r\n"), (CSV, b"n,text", b"\r\n")],
 )
 def test_a_last_line_that_is_not_cut(tmp_path: Path, options: dict[str, Any], data: bytes, end: bytes) -> None:
-    """A last line that is whole, or of a file that Scrapy did not write, keeps what it says and gets an end."""
+    """A complete last line, or one of a file that Scrapy did not write, is unchanged except for a line end."""
     path = tmp_path / "items"
     path.write_bytes(data)
     mend(path, options)
@@ -161,7 +161,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def test_feeds_are_mended_when_they_are_added_to(site: MockSite, tmp_path: Path) -> None:
-    """Cut files of earlier runs are mended, each batch too, if they are named as paths, URLs or with parameters."""
+    """Cut files of earlier runs are mended, including batches, if they are named as paths, URLs or with parameters."""
     names = ["a.jsonl", "b.jl", "c-1.jsonl", "c-2.jsonl", "c-3.jsonl", "slow.csv"]
     for name in names:
         cut = 'page,i,text\r\nold,0,x\r\nold,1,"cut\r\n' if name.endswith("csv") else '{"page": "old"}\n{"page": "cu'

@@ -53,7 +53,7 @@ def start(folder: Path, *words: str, **more: Any) -> Forked:
 
 
 def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
-    """Run it to its end, and return what it said and what it logged."""
+    """Run it to its end, and return its output and its log."""
     process = start(folder, *words)
     said, logged = process.communicate(timeout=HANG)
     assert process.returncode == expect, said + logged
@@ -97,7 +97,7 @@ def files() -> Iterator[MockSite]:
     ],
 )
 def test_files_are_told_by_what_there_is(files: MockSite, tmp_path: Path, types: str, found: set[str]) -> None:
-    """By extension, known or not, MIME type, expression, name and first bytes; whatever else the server says."""
+    """By extension, known or not, MIME type, expression, name and first bytes; whatever type the server sends."""
     crawled = crawl(
         DatasetsSpider, {"SCHEDULER": "scrapy_focus.FocusScheduler"}, root=[files.url("/")], targets=types,
         out=str(tmp_path), addon=True,
@@ -158,7 +158,7 @@ def test_a_dry_run_sends_nothing(files: MockSite, tmp_path: Path) -> None:
 
 
 def test_urls_go_to_a_pipe(files: MockSite, tmp_path: Path) -> None:
-    """With ``-`` standard output has the URLs and nothing else, copies once, and nothing is stored."""
+    """With ``-`` standard output has only the URLs, copies once, and nothing is stored."""
     said, logged = run(tmp_path, "files", files.url("/"), "--types", "pdf,csv", "--out", "-", *FAST)
     assert sorted(said.splitlines()) == sorted(map(files.url, ("/report", "/table.csv", "/get?id=2", "/named")))
     assert "Looking for" in logged
@@ -166,7 +166,7 @@ def test_urls_go_to_a_pipe(files: MockSite, tmp_path: Path) -> None:
 
 
 class Held(StatisticsPortal):
-    """Answers so many requests, and the others when a test says so."""
+    """Answers so many requests, and the others when a test releases it."""
 
     def __init__(self, answers: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -249,7 +249,7 @@ def test_structured_data_by_a_command(
     monkeypatch.chdir(tmp_path)
 
     def here(*words: str) -> str:
-        """Run a command that sends nothing in this process, and return what it said."""
+        """Run a command that sends nothing in this process, and return its output."""
         with pytest.raises(SystemExit):
             main([*words])
         shown = capsys.readouterr()
@@ -318,7 +318,7 @@ def test_a_crawl_resumes_with_what_it_began_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str,
     given: dict[str, str], then: list[str], now: list[str], said: str,
 ) -> None:  # fmt: skip
-    """A dry run says that it resumes if it does, and the one sentence of the crawl itself if it does not."""
+    """A dry run says that it resumes if it does, and otherwise prints the crawl's own error message."""
     monkeypatch.chdir(tmp_path)
     LinearRelevance().fit(["wine " * 9, "bees " * 9] * 5, [False, True] * 5).save("model.npz")
     for words in (then, now):
@@ -396,7 +396,7 @@ def deep() -> Iterator[MockSite]:
 
 @pytest.mark.slow
 def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path) -> None:
-    """It says so before and after, and the same command without a limit follows what it left, and nothing twice."""
+    """It says so before and after; the same command without a limit follows the remaining links, and nothing twice."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0"]
     said, _ = run(tmp_path, *words)
     assert f"It ends when the next file is expected to cost more than {COST_LIMIT} requests" in said.splitlines()[0]
@@ -496,7 +496,7 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
 def test_a_symbolic_link_in_the_folder_is_refused(
     tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder of somebody else's cannot make a crawl write outside of it."""
+    """A folder from somebody else cannot make a crawl write outside of it."""
     elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
     elsewhere.mkdir()
     (out / link).parent.mkdir(parents=True)
@@ -632,7 +632,7 @@ def test_spiders_take_what_scrapyd_passes(cls: type) -> None:
 
 
 def test_a_root_that_redirects_elsewhere_is_followed(tmp_path: Path) -> None:
-    """The new host is crawled, too, which is said once; a link that redirects elsewhere is not followed."""
+    """The new host is crawled, too, which is logged once; a link that redirects elsewhere is not followed."""
     with MockSite("127.0.0.2") as other, MockSite("127.0.0.3") as third, MockSite() as first:
         other.pages["/home"] = f'<a href="/a.csv">a</a><a href="/away">b</a><a href="{third.url("/ok")}">c</a>'
         other.answers["/a.csv"] = lambda _: (200, {"Content-Type": "text/csv"}, b"a,b")

@@ -66,7 +66,7 @@ for name in sys.argv[1:]:
     ],
 )
 def test_a_fork_is_like_a_process(code: str, status: int, tmp_path: Path) -> None:
-    """It has the same arguments, folder, environment and files, says the same, and ends with the same status."""
+    """It has the same arguments, folder, environment and files, prints the same, and ends with the same status."""
     command = [sys.executable, "-c", code, "a", "-b"]
     env = {name: value for name, value in os.environ.items() if name != "HOME"} | {"MINE": "x"}
     here, there = (

@@ -34,7 +34,7 @@ def program(path: Path) -> str:
 
 
 def test_none_is_found_on_a_machine_without(machine: Path) -> None:
-    """It says where was looked, and what to do."""
+    """It says which places were searched, and what to do."""
     found = find_browser(Settings())
     assert not found
     assert str(machine / "browsers") in found.reason
@@ -42,7 +42,7 @@ def test_none_is_found_on_a_machine_without(machine: Path) -> None:
 
 
 def test_one_of_playwright_needs_no_path(machine: Path) -> None:
-    """Once it came whole."""
+    """If it was installed completely."""
     folder = machine / "browsers" / "chromium-1200"
     folder.mkdir()
     assert not find_browser(Settings())
@@ -52,7 +52,7 @@ def test_one_of_playwright_needs_no_path(machine: Path) -> None:
 
 
 def test_one_of_the_system_is_taken_where_playwright_has_none(machine: Path) -> None:
-    """By its path; but only a Chromium, and only where nothing else is named."""
+    """By its path; but only a Chromium, and only if no other browser is set."""
     path = program(machine / "bin" / "chromium")
     found = find_browser(Settings())
     assert (found.what, found.executable) == (path, path)
@@ -89,7 +89,7 @@ def test_a_program_that_is_named_has_to_be_there(machine: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there is no root")
 def test_chromium_has_no_sandbox_for_root(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless somebody says so; for others it has."""
+    """Unless it is set; other users have one."""
     program(machine / "bin" / "chromium")
     found = find_browser(Settings())
     monkeypatch.setattr(os, "geteuid", lambda: 0)

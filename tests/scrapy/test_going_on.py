@@ -61,7 +61,7 @@ def test_a_policy_that_cannot_be_stored_any_more(
 
 
 def test_a_policy_that_can_never_be_stored_again(site: MockSite, tmp_path: Path) -> None:
-    """A crawl whose policy stays like that comes to its end, and is known to be there in the next run."""
+    """A crawl whose policy stays unpicklable ends normally, and the next run finds it."""
     settings = {"FOCUS_POLICY": Spoiled, "JOBDIR": str(tmp_path), "FOCUS_CHECKPOINT_EVERY": 5}
     for _ in range(2):
         result = crawl(Follower, settings, seeds=[site.url("/page/0/60")])
@@ -72,7 +72,7 @@ def test_a_policy_that_can_never_be_stored_again(site: MockSite, tmp_path: Path)
 
 
 class Late(Spider):
-    """Says what pages are worth a while after they came; its requests cannot be turned into plain values."""
+    """Reports rewards a while after the pages; its requests cannot be turned into plain values."""
 
     name = "late"
     seconds = 0.2
@@ -176,7 +176,7 @@ def goes_on(site: MockSite, settings: dict[str, Any]) -> Crawled:
 
 
 def test_a_spider_without_the_callback(site: MockSite, tmp_path: Path) -> None:
-    """It requests nothing, and loses nothing: the message names the method that is missing."""
+    """It requests nothing, and loses nothing: the message names the missing method."""
     settings = stopped(site, tmp_path)
     wrong = crawl(Shallow, settings, seeds=[site.url("/page/0/40")])
     assert wrong.reason == "focus_storage"

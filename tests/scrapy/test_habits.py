@@ -1,4 +1,4 @@
-"""Each spider gives the same items as with Scrapy's own scheduler, whatever habits who wrote it has."""
+"""Each spider yields the same items as with Scrapy's own scheduler, whatever its author's habits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Callable[[type[Spider]], Ran]:
-    """What a spider gives with Scrapy's own scheduler."""
+    """The items of a spider with Scrapy's own scheduler."""
 
     @cache
     def run(spider: type[Spider]) -> Ran:
@@ -39,7 +39,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Callable[[type[Spider]], 
 def test_items_are_those_of_the_stock_scheduler(
     stock: Callable[[type[Spider]], Ran], tmp_path: Path, spider: type[Spider], addon: bool
 ) -> None:
-    """The same items come out and into the feed, by the same requests, and nothing else is complained of."""
+    """The same items are yielded and stored, by the same requests, and there are no other complaints in the log."""
     theirs, ours = stock(spider), ran(spider, tmp_path, addon=addon)
     assert ours.items == theirs.items
     assert ours.fed == theirs.fed
@@ -58,7 +58,7 @@ def test_items_are_those_of_the_stock_scheduler(
 def test_a_second_run_from_the_cache(
     stock: Callable[[type[Spider]], Ran], tmp_path: Path, spider: type[Spider], addon: bool
 ) -> None:
-    """With ``HTTPCACHE_ENABLED`` the second run gives the same items, and asks the server for nothing."""
+    """With ``HTTPCACHE_ENABLED`` the second run yields the same items, and sends no requests."""
     with ShopSite() as site:
         first = ran(spider, tmp_path, {"HTTPCACHE_ENABLED": True}, addon=addon, site=site)
         second = ran(spider, tmp_path, {"HTTPCACHE_ENABLED": True}, addon=addon, site=site)
@@ -113,7 +113,7 @@ class Waited(Shopper):
 def test_a_page_that_does_not_come_holds_up_no_other(
     settings: dict[str, Any], addon: bool, slow: dict[str, Any]
 ) -> None:
-    """With a delay, too, a host is asked for more while one of its pages is awaited that hangs."""
+    """Even with a delay, a host gets more requests while one of its pages hangs."""
     with ShopSite() as site:
         site.answers["/ok?slow"] = lambda times: site.wait_for(len(Waited.paths))
         settings = {**settings, **slow, "DOWNLOAD_TIMEOUT": 180, "RETRY_ENABLED": False, "FOCUS_POLICY": BREADTH_FIRST}

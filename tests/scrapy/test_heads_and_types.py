@@ -48,7 +48,7 @@ def test_heads_come_first_and_stay_out_of_the_spider(site: MockSite, addon: bool
 
 @ADDON
 def test_what_heads_find(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """A HEAD tells status, type and size; one that fails leaves the rest to the policy, a redirect is followed."""
+    """A HEAD returns status, type and size; a failed one leaves the rest to the policy, a redirect is followed."""
     paths = [
         "/file?type=text/csv&size=1234", "/status?code=404", "/redirect?to=/ok?x", "/forbidden", "/truncated", "/reset",
     ]  # fmt: skip
@@ -139,7 +139,7 @@ def test_unwanted_types_are_stopped(site: MockSite) -> None:
     "settings", [{"FOCUS_TARGETS": "image/png,mp4"}, {"FOCUS_BLOCKED_MIMES": "font/woff"}], ids=["targets", "blocked"]
 )
 def test_wanted_types_are_never_stopped(site: MockSite, settings: dict[str, Any]) -> None:
-    """What is a target comes whole, though its type is blocked by default; and so does what is not blocked."""
+    """A target is read completely, though its type is blocked by default; so are unblocked types."""
     result = crawl(Methods, settings, addon=True, seeds=[site.url(path) for path in (LARGE, SMALL, HIDDEN)])
     assert result.spider.methods == {"GET": 3}
     assert result.outcomes["ok"] == 3
@@ -148,7 +148,7 @@ def test_wanted_types_are_never_stopped(site: MockSite, settings: dict[str, Any]
 
 @pytest.mark.reactor
 def test_the_cache_keeps_no_stopped_body(site: MockSite, tmp_path: Path) -> None:
-    """What was stopped in a run with the HTTP cache is fetched whole in the next, where it is wanted."""
+    """A body stopped in a run with the HTTP cache is fetched completely in the next, if it is wanted."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     seeds = [site.url(path) for path in (LARGE, SMALL, HIDDEN, "/ok")]
     crawl(Methods, cache, addon=True, seeds=seeds)

@@ -51,7 +51,7 @@ def assert_shows(text: str) -> None:
 
 
 class Naming(Recording):
-    """Has one arm, named as somebody likes."""
+    """Has one arm with a given name."""
 
     name = ""
 
@@ -120,7 +120,7 @@ def status_of(text: str) -> dict[str, Any]:
 @settings(max_examples=n_examples(60), deadline=None)
 @given(ANYTHING)
 def test_the_status_of_a_job(text: str) -> None:
-    """``focus-status`` prints nothing but what shows, whatever is stored."""
+    """``focus-status`` prints only visible characters, whatever is stored."""
     shown = io.StringIO()
     found = status_of(text)
     with pytest.MonkeyPatch.context() as patch:
@@ -133,7 +133,7 @@ def test_the_status_of_a_job(text: str) -> None:
 @settings(max_examples=n_examples(25), deadline=None)
 @given(st.text(st.characters(max_codepoint=255), max_size=30), st.text(st.characters(max_codepoint=255), max_size=30))
 def test_what_a_recording_holds(tmp_path_factory: pytest.TempPathFactory, mime: str, source: str) -> None:
-    """``focus-record --info`` prints nothing but what shows, whatever types the site sent."""
+    """``focus-record --info`` prints only visible characters, whatever types the site sent."""
     path = tmp_path_factory.mktemp("recording") / "site.sqlite"
     with SiteWriter(path, roots=["http://h/"], source=source) as writer:
         writer.add(Answer(url="http://h/", status=200, headers={"Content-Type": f"x/{mime}"}, body=b"<p>"))
@@ -160,7 +160,7 @@ def test_why_a_page_was_fetched(text: str) -> None:
 @settings(max_examples=n_examples(40), deadline=None)
 @given(ANYTHING)
 def test_the_decision_log(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """Its lines show, and read back as what was said, lone surrogates included."""
+    """Its lines are visible, and are read back unchanged, including lone surrogates."""
     policy = Naming()
     policy.name = text
     path = tmp_path_factory.mktemp("log") / "log.jsonl"

@@ -48,7 +48,7 @@ class SmallSite:
 
 
 class Asker(Follower):
-    """Also sends a HEAD and a POST, which are stored as well; DBM storages do not say which is the POST."""
+    """Also sends a HEAD and a POST, which are stored as well; DBM storages do not mark the POST."""
 
     posts = True
 
@@ -154,7 +154,7 @@ def test_a_half_written_entry(change: str, tmp_path: Path, caplog: pytest.LogCap
 
 
 def test_a_pickle_runs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A DBM cache from somebody else is read without importing or calling what it names."""
+    """A DBM cache from somebody else is read without importing or calling the names in it."""
     import dbm
 
     class Evil:
@@ -178,7 +178,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 
 
 def test_headers_that_came_several_times(tmp_path: Path) -> None:
-    """Compressed bodies are unpacked; of a header that came twice, both are kept, but of the type the last counts."""
+    """Compressed bodies are unpacked; a repeated header keeps both values, except that the last type counts."""
     entry = tmp_path / "spider" / "ab" / "abcd"
     entry.mkdir(parents=True)
     (entry / "meta").write_text(repr({"url": "http://a.org/", "method": "GET", "status": 200, "timestamp": 1.5}))

@@ -82,7 +82,7 @@ def crawled(server: SiteServer, *, addon: bool) -> Crawled:
 
 @pytest.mark.parametrize("addon", [False, True])
 def test_a_policy_is_told_of_links_that_lead_elsewhere_and_of_redirects(server: SiteServer, addon: bool) -> None:
-    """Different links count once. What redirects to a page that was seen is known as that page, too."""
+    """Different links count once. A redirect to a known page counts as that page."""
     policy = crawled(server, addon=addon).policy
     assert {path: outside for path, (outside, _) in policy.told.items()} == {
         "/": 2 if addon else 0, "/a": 0, "/b": 0, "/c": 1 if addon else 0, "/moved": 0, "/moved-again": 0, "/old": 0,

@@ -241,7 +241,7 @@ def test_a_report_while_it_runs(web: MockSite, tmp_path: Path) -> None:
 
 
 def test_a_larger_budget_resumes(web: MockSite, tmp_path: Path) -> None:
-    """What the page says comes next is fetched then, and the table has all; the same budget adds nothing."""
+    """The next pages of the report are fetched then, and the table has all; the same budget adds nothing."""
     job = {"JOBDIR": str(tmp_path / ".focus" / "job"), "FOCUS_OBEY": ["nofollow"]}
     first = find(web, tmp_path, job, budget="3")
     assert ending_of(first.crawler).kind == "budget"
@@ -291,7 +291,7 @@ class Otherwise(ImportantSpider):
 def test_what_is_not_told_of_all_links(
     web: MockSite, tmp_path: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another policy or scheduler than ours takes the pages in its order; that ranks are not right then is said."""
+    """With another policy or scheduler, pages come in its order; a message says that ranks are not exact then."""
     monkeypatch.setattr(Otherwise, "chosen", chosen)
     done = crawl(Otherwise, {}, addon="SCHEDULER" not in chosen, root=web.url("/"), out=str(tmp_path))
     assert len(done.logged("ranks will not be right")) == 1
@@ -300,7 +300,7 @@ def test_what_is_not_told_of_all_links(
 
 
 def test_urls_go_to_a_pipe(web: MockSite, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """With ``-`` the URLs are printed as they come, and nothing is stored."""
+    """With ``-`` the URLs are printed immediately, and nothing is stored."""
     crawl(ImportantSpider, {}, addon=True, root=web.url("/"), out="-", budget="2")
     assert capfd.readouterr().out.splitlines() == [web.url("/"), web.url("/a")]
     assert not [*tmp_path.iterdir()]
@@ -345,7 +345,7 @@ def test_redirects_in_a_circle(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(args: dict[str, str], said: str) -> None:
-    """Each is said in one line, in the words of the command line."""
+    """Each is one line, in the words of the command line."""
     with pytest.raises(UsageError) as caught:
         ImportantArguments.read({"root": "http://x.example/", **args}, ImportantArguments.option_names())
     assert said in str(caught.value)
@@ -367,7 +367,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command(web: MockSite, tmp_path: Path) -> None:
-    """It says what it does, leaves a page and a table, and refuses what cannot be meant with status 2."""
+    """It prints its plan, writes a page and a table, and refuses impossible values with status 2."""
     fast = ["-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0"]
     done = command(tmp_path, web.url("/"), "--out", "found", "--by", "backlinks", *fast)
     assert done.returncode == 0, done.stderr

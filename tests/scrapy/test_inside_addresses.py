@@ -119,7 +119,7 @@ def test_a_seed_of_the_same_network_allows_it(site: MockSite, outside: MockSite)
 
 @pytest.mark.reactor
 def test_a_redirect_of_a_seed_is_no_seed(site: MockSite, outside: MockSite) -> None:
-    """Where the start page leads is not what the user named, though Scrapy marks it as a start request."""
+    """The redirect target of a start page is not the user's choice, though Scrapy marks it as a start request."""
     run([outside.url(f"/redirect?to={site.url('/ok')}")])
     assert site.log == []
 

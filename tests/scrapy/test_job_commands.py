@@ -1,4 +1,4 @@
-"""``scrapy focus-status`` and ``scrapy focus-check``: what they say, and how they end."""
+"""``scrapy focus-status`` and ``scrapy focus-check``: their output and statuses."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def size(path: Path) -> int:
 
 
 def test_a_crawl_can_be_watched(running: tuple[Forked, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """While it runs, it is said to, and a check is refused; after a kill it is said to be killed, and is well."""
+    """While it runs, its state is "running", and a check is refused; after a kill it is "killed", and intact."""
     process, jobdir = running
     end = time.monotonic() + HANG
     outcomes: list[int] = []
@@ -237,7 +237,7 @@ def test_a_crawl_can_be_watched(running: tuple[Forked, Path], capsys: pytest.Cap
     ],
 )
 def test_durations_are_short(seconds: float, said: str) -> None:
-    """The two largest units that say something."""
+    """The two largest non-zero units."""
     assert duration(seconds) == said
 
 

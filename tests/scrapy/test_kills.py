@@ -1,4 +1,4 @@
-"""Crawls that are killed with SIGKILL, over and over: nothing is missed, and nothing is done twice that was done."""
+"""Crawls that are killed with SIGKILL, repeatedly: nothing is missed, and nothing finished is done twice."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def refer(nursery: Nursery, folder: Path, *, english: bool) -> Reference:
 
 @dataclass
 class Done:
-    """What a crawl left, and what to expect of it."""
+    """The files of a crawl, and what to expect of it."""
 
     hunt: Hunt
     repeats: int = 0
@@ -167,7 +167,7 @@ class Done:
             assert not {item: n for item, n in self.items.items() if item.startswith("/") and n > times[item]}
 
     def check_repeats(self, reference: Reference) -> None:
-        """What was asked for once more had been in flight at a kill; nothing with an outcome was."""
+        """Repeated requests were in flight at a kill; none of them had an outcome."""
         allowed, begun, pending = Counter(reference.asks), Counter[Asked](), Counter[Asked]()
         asks = self.hunt.site.asks
         kills = [*self.hunt.kills, None]
@@ -219,7 +219,7 @@ class Done:
         assert not self.budget or used == self.budget
 
     def check_log(self) -> None:
-        """The log has each pick once, and one outcome or release of each, after it; the counts are the same."""
+        """The log has each pick once, followed by one outcome or release; the counts are equal."""
         open_, known, n = set[int](), set[int](), Counter[str]()
         for event in self.events:
             n[event["event"]] += 1
@@ -238,7 +238,7 @@ class Done:
         self.crawl.frontier.check()
 
     def check_rewards(self, reference: Reference) -> None:
-        """What was earned is in the log, and is what the pages have."""
+        """All rewards are in the log, and are those of the pages."""
         methods = {event["id"]: event["method"] for event in self.events if event["event"] == "pick"}
         outcomes = [event for event in self.events if event["event"] == "outcome" and methods[event["id"]] == "GET"]
         assert self.crawl.rewards == self.hunt.stats["focus/reward"] == sum(event["reward"] for event in outcomes)
@@ -247,7 +247,7 @@ class Done:
             assert self.budget or self.crawl.rewards == reference.rewards
 
     def check_learned(self) -> None:
-        """The policy learned what is in the log, as far as the log says enough."""
+        """The policy's learned state follows from the log, as far as the log has enough."""
         policy = self.crawl.policy
         picks = {event["id"]: event for event in self.events if event["event"] == "pick"}
         released = {event["id"] for event in self.events if event["event"] == "release"}

@@ -1,4 +1,4 @@
-"""Known links are dropped next to the spider, and only where the dupefilter would drop them too."""
+"""Known links are dropped right after the spider, and only if the dupefilter would drop them too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEED = f"/page/0/{PAGES}"
 
 
 class Scheduled(Follower):
-    """Counts the requests that come as far as the engine."""
+    """Counts the requests that reach the engine."""
 
     name = "scheduled"
 
@@ -90,7 +90,7 @@ class Mover(Watchful):
 
 
 class Visitor(Watchful):
-    """Is given links to URLs that were fetched, too."""
+    """Receives links to fetched URLs, too."""
 
     wants_known = frozenset({State.FETCHED})
 
@@ -107,7 +107,7 @@ class Knower(Watchful):
 
 
 class Hesitant(BreadthFirst):
-    """Says "not now" of each link until a third page has it."""
+    """Answers "not now" for each link until a third page has it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Hesitant(BreadthFirst):
 
 
 def test_known_links_go_no_further(site: MockSite) -> None:
-    """Each URL comes to the engine about once, and every page is fetched once; without the middleware all come."""
+    """Each URL reaches the engine about once, and every page is fetched once; without the middleware all do."""
     result = crawl(Scheduled, {"FOCUS_POLICY": BREADTH_FIRST}, addon=True, seeds=[site.url(SEED)])
     assert sorted(site.paths) == sorted(tree_paths(PAGES))
     assert result.stats["focus/link/known"] >= PAGES
@@ -150,7 +150,7 @@ def test_where_it_could_differ_it_stands_back(site: MockSite, settings: dict[str
 
 
 def with_and_without(site: MockSite, policy: type, seed: str = SEED) -> tuple[Crawled, Crawled]:
-    """Crawl with the add-on and without, one request in flight; both give the same items and ask for the same pages."""
+    """Crawl with and without the add-on, one request in flight; both yield the same items and fetch the same pages."""
     settings = {"FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": 1}
     ours = crawl(Scheduled, settings, addon=True, seeds=[site.url(seed)])
     asked = list(site.paths)
@@ -165,7 +165,7 @@ def with_and_without(site: MockSite, policy: type, seed: str = SEED) -> tuple[Cr
 
 @pytest.mark.parametrize("policy", [Mover, Visitor])
 def test_only_what_a_policy_does_not_want_is_dropped(site: MockSite, policy: Any) -> None:
-    """Links in a state that it wants come through, all others are dropped, and it is given the same as without the add-on."""
+    """Links in a wanted state pass, all others are dropped, and it receives the same as without the add-on."""
     for page in range(PAGES):
         near = [(page + step) % PAGES for step in (-3, 0, 1, 2, 2, 9)]
         site.pages[f"/ring/{page}"] = "".join(f'<a href="/ring/{other}">{other}</a>' for other in near)

@@ -54,7 +54,7 @@ def hosts() -> Iterator[list[MockSite]]:
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("n_hosts", [2, 4])
 def test_no_host_starves(hosts: list[MockSite], n_hosts: int, addon: bool, tmp_path: Path) -> None:
-    """With a delay, all hosts give as many pages, though the policy wants only one; choices wait for about one delay."""
+    """With a delay, all hosts serve as many pages, though the policy wants only one; choices are one delay ahead."""
     hosts = hosts[:n_hosts]
     settings = {
         "FOCUS_POLICY": Greedy, "FOCUS_POLICY_PARAMS": {"favourite": hosts[0].host}, "FOCUS_LOG": str(tmp_path / "log"),
@@ -90,7 +90,7 @@ def test_without_a_delay_all_places_are_used() -> None:
 @pytest.mark.reactor
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_one_at_a_time(addon: bool) -> None:
-    """With FOCUS_MAX_INFLIGHT=1, no request goes out before the last one is done with, whatever Scrapy would allow."""
+    """With FOCUS_MAX_INFLIGHT=1, no request is sent before the last one is finished, whatever Scrapy would allow."""
     with MockSite(latency=0.01) as site:
         result = crawl(Sequential, {"FOCUS_MAX_INFLIGHT": 1}, addon=addon, seeds=[site.url("/page/0/50")])
         assert site.most_open == 1
@@ -165,7 +165,7 @@ def test_one_at_a_time_can_be_repeated(site: MockSite, policy: str, params: dict
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_autothrottle(hosts: list[MockSite], addon: bool, tmp_path: Path) -> None:
-    """AutoThrottle changes the delays while we crawl: all pages come, from all hosts side by side."""
+    """AutoThrottle changes the delays during the crawl: all pages are fetched, from all hosts in parallel."""
     settings = {
         "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1, "AUTOTHROTTLE_MAX_DELAY": 0.1,
         "FOCUS_POLICY": Greedy, "FOCUS_POLICY_PARAMS": {"favourite": hosts[0].host}, "FOCUS_LOG": str(tmp_path / "log"),

@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_written_is_refused(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_log_that_finds_no_room(site: MockSite) -> None:
-    """What is lost of it is said without a traceback, and the process ends with status 1."""
+    """The loss is reported without a traceback, and the process ends with status 1."""
     result = crawl(Follower, {"FOCUS_LOG": "/dev/full"}, seeds=[site.url("/page/0/20")])
     assert len(result.items) == 20
     assert set(result.errors) == {"log"}

@@ -1,4 +1,4 @@
-"""Crawls whose topic learns from their pages: what they begin with, what they know after a kill, what they say."""
+"""Crawls whose topic learns from their pages: their start, their state after a kill, their messages."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def name(i: int) -> str:
 
 
 def test_a_killed_crawl_knows_what_its_topic_learned(tmp_path: Path) -> None:
-    """After kill -9 the topic is as it was at the last checkpoint, and the job is well: no page comes twice, none is missing."""
+    """After kill -9 the topic is as at the last checkpoint, and the job is intact: no page is repeated or missing."""
     (tmp_path / "spider.py").write_text(SPIDER.format(most=1000))
     command = (
         "runspider",
@@ -119,7 +119,7 @@ def test_a_killed_crawl_knows_what_its_topic_learned(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_drifts_is_seen(tmp_path: Path) -> None:
-    """The log warns once, the stats count, the page of results and focus-status say it, with the share of the topic."""
+    """The log warns once, the stats count, the page and focus-status show it, with the share of the topic."""
     (tmp_path / "spider.py").write_text(SPIDER.format(most=10))
     with Handmade(chain(40)) as server:
         arguments = given(seeds="http://h0.test/", keywords="bees", folder=tmp_path / "found")
@@ -222,7 +222,7 @@ def test_positives_or_keywords_alone_are_enough(herbs: Herbs, tmp_path: Path, ki
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
 def test_errors_are_one_line(tmp_path: Path, command: list[str], said: str) -> None:
-    """What cannot be used is said in one line, without a traceback, and the exit status is 2."""
+    """An unusable value is one line, without a traceback, and the exit status is 2."""
     for kind in ("positive", "negative"):
         (tmp_path / "half" / kind).mkdir(parents=True)
     command = [word.replace("HALF", str(tmp_path / "half")) for word in command]

@@ -1,4 +1,4 @@
-"""What a site can make a crawl read: bombs, endless files and robots.txt end at a limit, and are said to."""
+"""Limits on what a crawl reads: bombs, endless files and robots.txt are cut off, and that is reported."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_bombs_are_skipped_and_said(site: MockSite, tmp_path: Path) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("announced", [True, False])
 def test_files_above_the_limit_are_skipped_and_said(site: MockSite, tmp_path: Path, announced: bool) -> None:
-    """Whether a server tells the size or not; a second crawl with the folder says it again, and lists it once."""
+    """Whether a server sends the size or not; a second crawl with the folder reports it again, and lists it once."""
     serve_files(site, "/large.csv")
     unknown = {} if announced else {"Content-Length": ""}
     site.answers["/large.csv"] = lambda n: (200, {**CSV, **unknown}, bytes(3 * MIB))
@@ -128,7 +128,7 @@ def test_files_above_the_limit_are_skipped_and_said(site: MockSite, tmp_path: Pa
 
 
 def test_files_that_compress_well_are_kept(site: MockSite, tmp_path: Path) -> None:
-    """A body that inflates to a thousand times its size is none too much below ten megabytes."""
+    """A body that inflates to a thousand times its size is allowed below ten megabytes."""
     serve_files(site, "/sparse.csv")
     site.answers["/sparse.csv"] = lambda n: (200, {**CSV, "Content-Encoding": "gzip"}, zeros(9))
     run = datasets(site, tmp_path)
@@ -198,7 +198,7 @@ def test_a_long_robots_txt_is_read_to_500_kib(site: MockSite, encoding: str) -> 
 
 
 def test_feeds_have_every_file_and_no_body(site: MockSite, tmp_path: Path) -> None:
-    """In each format a file is a line, with where it is stored."""
+    """In each format a file is a line, with its path."""
     serve_files(site)
     feeds = [tmp_path / f"items.{kind}" for kind in ("jsonl", "json", "csv", "xml")]
     run = datasets(site, tmp_path, *(word for feed in feeds for word in ("-o", str(feed))))
@@ -268,7 +268,7 @@ def name_of(header: str | bytes, url: str = "http://h/from/url.csv") -> str:
     ],
 )
 def test_a_file_has_a_name_whatever_its_server_says(header: str, name: str) -> None:
-    """What the header says if it can be read, else the end of the URL."""
+    """The name in the header if readable, else the end of the URL."""
     assert name_of(header) == name
 
 

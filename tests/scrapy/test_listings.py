@@ -122,7 +122,7 @@ def test_sitemaps_are_told_by_their_content(site: MockSite, tmp_path: Path) -> N
 
 
 def test_a_list_of_urls_that_nobody_calls_a_sitemap_is_a_file(site: MockSite, tmp_path: Path) -> None:
-    """In text it may be data; where its address says so, it is a sitemap, however it was found."""
+    """As text it may be data; if its URL says so, it is a sitemap, however it was found."""
     site.pages["/start"] = '<html><body><a href="/urls.txt">1</a><a href="/sitemap.txt">2</a></body></html>'
     say(site, "/urls.txt", "text/plain", site.url("/a.csv"))
     say(site, "/sitemap.txt", "text/plain", site.url("/b.csv"))

@@ -119,7 +119,7 @@ def test_few_are_out_as_long_as_little_is_known(site: MockSite) -> None:
 
 @pytest.mark.slow
 def test_the_bound_can_be_another_or_none(site: MockSite) -> None:
-    """A number holds for policies that learn nothing, too; 0 switches it off."""
+    """A number applies to policies that learn nothing, too; 0 disables it."""
     seeds = [site.url("/page/0/60")]
     counted = crawl(Follower, {**MANY, "FOCUS_POLICY": Counting, "FOCUS_MOST_OUT": 3}, seeds=seeds)
     assert max(out for out, _ in counted.policy.choices) == 3 - 1
@@ -225,7 +225,7 @@ def test_hosts_with_a_delay_are_all_asked(site: MockSite) -> None:
 
 
 class Rewarding(Follower):
-    """Says what pages are worth when so many are owed that."""
+    """Reports rewards once so many are missing."""
 
     owed = 0
 
@@ -239,7 +239,7 @@ class Rewarding(Follower):
 
 
 def unknown(outcome: Outcome) -> float | None:
-    """Say of the first pages that their rewards come later."""
+    """Answer for the first pages that their rewards come later."""
     return None if int(outcome.pick.url.rpartition("?")[2]) < LATE else 1.0
 
 

@@ -39,7 +39,7 @@ def web() -> Iterator[MockSite]:
 def test_nothing_is_fetched_twice(
     web: MockSite, tmp_path: Path, policy: Any, stored: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each link that was seen is fetched or given up; how many were is in the stats, the log and focus-status."""
+    """Each seen link is fetched or given up; the number of the latter is in the stats, the log and focus-status."""
     settings = {"FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8, "LOG_LEVEL": "INFO"}
     settings |= {"FOCUS_POLICY": policy} if policy else {}
     settings |= {"JOBDIR": str(tmp_path / "job")} if stored else {}
@@ -64,7 +64,7 @@ def test_nothing_is_fetched_twice(
 
 
 def test_the_limit_may_change_between_runs(web: MockSite, tmp_path: Path) -> None:
-    """A run with a lower one begins with giving up; none fetches what another one did."""
+    """A run with a lower one starts by giving links up; none fetches again what another one fetched."""
     settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_POLICY": BreadthFirst, "FOCUS_MAX_INFLIGHT": 4}
     first = crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 20}, seeds=[web.url("/0")])
     waiting = first.stats["focus/waiting"]

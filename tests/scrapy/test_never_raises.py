@@ -24,7 +24,7 @@ OFTEN = pytest.mark.parametrize("chance", [1.0, 0.3], ids=["always", "sometimes"
 
 
 class Flaky(BreadthFirst):
-    """Fails in one of its methods, with a given chance."""
+    """Fails in one of its methods, with a given probability."""
 
     def __init__(self, *, method: str, chance: float) -> None:
         super().__init__()
@@ -273,7 +273,7 @@ class Undecided(BreadthFirst):
 
 @pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
 def test_a_policy_that_chooses_nothing(site: MockSite, tmp_path: Any, job: bool) -> None:
-    """Any link is taken where else nothing would happen for ever, and the log says once why."""
+    """Any link is chosen where otherwise nothing would ever happen, and the log says why, once."""
     settings = {"FOCUS_POLICY": Undecided} | ({"JOBDIR": str(tmp_path)} if job else {})
     result = crawl_tree(site, settings)
     assert result.stats["focus/select/none"] > 3
@@ -286,7 +286,7 @@ def forgetful(outcome: Any) -> None:
 
 
 def test_a_goal_that_forgets_to_return(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It costs some patience at first, and then none; the log says once what to do."""
+    """It costs some waiting at first, and then none; the log says once what to do."""
     monkeypatch.setattr("scrapy_focus.core.late._SHORTEST", 0.2)
     monkeypatch.setattr("scrapy_focus.scheduler._PATIENCE", 0.5)
     result = crawl_tree(site, {"FOCUS_GOAL": forgetful, "FOCUS_MAX_INFLIGHT": 1})

@@ -1,4 +1,4 @@
-"""``NewLinks`` gives what ``LinkExtractor`` gives, without the links that the crawl knows; so do our own spiders."""
+"""``NewLinks`` extracts the same as ``LinkExtractor``, without known links; so do our own spiders."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class ByKey(Watchful):
 
 
 class Extracting(Scheduled):
-    """Follows what a link extractor gives, and gives an item for each page."""
+    """Follows the links of a link extractor, and yields an item for each page."""
 
     name = "extracting"
     extractor: Any = LinkExtractor()
@@ -338,7 +338,7 @@ class RuledNew(Ruled):
 @pytest.mark.parametrize("spiders", [(Extracting, ExtractingNew), (Ruled, RuledNew)])
 @pytest.mark.parametrize("policy", [Watchful, Knower, Mover, Visitor, ByKey])
 def test_a_crawl_is_the_same(site: MockSite, policy: Any, spiders: Any, addon: bool) -> None:
-    """The same pages in the same order, the same items; the policy is given the same links, and the same keys, once each."""
+    """The same pages in the same order, the same items; the policy receives the same links and keys, once each."""
     for page in range(PAGES):
         near = [(page + step) % PAGES for step in (-3, 0, 1, 2, 2, 9)]
         site.pages[f"/page/{page}/x"] = "".join(f'<a href="/page/{other}/x#{page}">{other}</a>' for other in near)
@@ -376,7 +376,7 @@ def test_a_crawl_is_the_same(site: MockSite, policy: Any, spiders: Any, addon: b
     ids=["stock", "dupefilter", "fingerprinter", "ours"],
 )  # fmt: skip
 def test_where_nobody_knows_all_links_come(site: MockSite, changes: dict[str, Any]) -> None:
-    """Under Scrapy's scheduler too, each page is fetched once; only where URLs say all are links passed over."""
+    """Under Scrapy's scheduler too, each page is fetched once; links are skipped only if URLs decide."""
     result = crawl(ExtractingNew, changes, seeds=[site.url(SEED)])
     assert sorted(site.paths) == sorted(tree_paths(PAGES))
     assert ("focus/link/known" in result.stats) == ("FOCUS_POLICY" in changes)

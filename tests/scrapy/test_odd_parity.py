@@ -1,4 +1,4 @@
-"""A simulated crawl of a site where much goes wrong ends each pick as a live one does, with the same requests."""
+"""A simulated crawl of a failing site ends each pick like a live one, with the same requests."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def odd_crawl(site: MockSite, log: Path, *, addon: bool = False, **more: Any) ->
 @pytest.mark.parametrize("policy", ["", BREADTH_FIRST], ids=["bandit", "breadth_first"])
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_every_case_has_one_outcome(site: MockSite, tmp_path: Path, addon: bool, policy: str) -> None:
-    """Each of 41 ways to end gives one outcome with its label and items; what is rejected gives none."""
+    """Each of 41 ways to end has one outcome with its label and items; rejected requests have none."""
     result = odd_crawl(site, tmp_path / "log.jsonl", addon=addon, FOCUS_POLICY=policy)
     events = result.events()
     case_of = {Request(result.spider.absolute(case.path)).url: name for name, case in CASES.items()}
@@ -241,7 +241,7 @@ def test_every_case_has_one_outcome(site: MockSite, tmp_path: Path, addon: bool,
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_stats_are_those_of_the_stock_scheduler(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """What Scrapy counts of downloads, retries, items and errors is as without us; what it logs, with the SCHEDULER line."""
+    """Scrapy's counts of downloads, retries, items and errors are as without us; its log has only one more line."""
     ours = odd_crawl(site, tmp_path / "log.jsonl", addon=addon)
     asked = set(site.asked)  # not how often: HTTP clients try again by themselves where a used connection breaks
     site.log.clear()

@@ -73,7 +73,7 @@ counting = Counting()
 
 
 def test_everything_of_ones_own_in_one_crawl(site: MockSite) -> None:
-    """The policy is given the types of the goal and the words of the settings, and each of the four pieces does its part."""
+    """The policy receives the types of the goal and the words of the settings, and each of the four pieces works."""
     Wordy.given.clear()
     Counting.made.clear()
     settings = {
@@ -101,7 +101,7 @@ def test_everything_of_ones_own_in_one_crawl(site: MockSite) -> None:
     ],
 )
 def test_a_frontier_that_cannot_be_made_is_an_error(settings: dict[str, Any], message: str) -> None:
-    """The settings say what they got, what they take, and what to do."""
+    """The message says what was got, what is expected, and what to do."""
     from scrapy.settings import Settings
 
     with pytest.raises(ConfigError, match=message):

@@ -165,7 +165,7 @@ def check_same(
 
 
 class EachNoted(EachAgain):
-    """An :class:`EachAgain` that wants failures again, too, and notes what it learns of changes."""
+    """An :class:`EachAgain` that revisits failures, too, and notes the changes that it learns."""
 
     def __init__(self, *, every: float = 0.0) -> None:
         super().__init__(every=every)
@@ -192,7 +192,7 @@ class EachNoted(EachAgain):
 def test_visits_are_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, validators: bool
 ) -> None:
-    """What has changed, what has not, and what is gone; a page that is as it was earns nothing in either."""
+    """Changed, unchanged and gone pages are the same; an unchanged page earns nothing in either."""
     server, site = recorded
     log = tmp_path / "decisions.jsonl"
     settings = {"FOCUS_POLICY": EachNoted, "FOCUS_SEED": 5, "FOCUS_LOG": str(log), **LIVE}

@@ -63,7 +63,7 @@ class Follower(scrapy.Spider):
 @pytest.mark.few(2)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_policy_with_a_limit_counts_by_host(land: Handmade, policy: str) -> None:
-    """Two pages of each ministry, and of all ministries together where it counts by domain."""
+    """Two pages of each ministry, or of all together if the policy counts by domain."""
     for by_host in (False, True):
         land.log.clear()
         params = {"per_domain": 2, "per_host": by_host}

@@ -175,7 +175,7 @@ def test_the_servers_see_exactly_the_budget(site: MockSite, addon: bool) -> None
 
 
 def test_all_is_counted_and_robots_txt_holds(site: MockSite) -> None:
-    """Without a budget each line in the logs is one counted request, and none is below what robots.txt forbids."""
+    """Without a budget each line in the logs is one counted request, and none is below a forbidden path."""
     with greedy_sites(site) as other:
         settings = {**SETTINGS, "ROBOTSTXT_OBEY": True, "FOCUS_BLOCKED_MIMES": []}
         result = crawl(Everywhere, settings, patience=200, seeds=[site.url("/greedy")], meta=pausing())
@@ -192,7 +192,7 @@ def test_all_is_counted_and_robots_txt_holds(site: MockSite) -> None:
 
 
 def test_pages_load_from_where_they_may(site: MockSite) -> None:
-    """With allowed domains, documents in frames and popups come from these only; scripts from elsewhere do, by default."""
+    """With allowed domains, documents in frames and popups come only from these; scripts from anywhere, by default."""
     with greedy_sites(site) as other:
         crawl(
             Everywhere,
@@ -290,7 +290,7 @@ def test_what_the_user_has_set_holds_too(site: MockSite, callback: Any) -> None:
 
 
 def test_a_page_that_cannot_be_watched_loads_nothing(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a page cannot be watched nothing is asked for, and the crawl continues without it."""
+    """If a page cannot be watched, it sends nothing, and the crawl continues without it."""
 
     async def fail(*_: Any) -> None:
         raise RuntimeError("no")

@@ -72,7 +72,7 @@ def run(site: MockSite, out: Path, spider: Any, policy: type, **arguments: Any) 
 def test_the_page_of_a_crawl_shows_the_tables_of_its_policy(
     site: MockSite, tmp_path: Path, spider: Any, arguments: dict[str, str]
 ) -> None:
-    """As they were when all had come; ``focus-report`` shows them, too. Where the next crawl has none, none is left."""
+    """As at the end of the crawl; ``focus-report`` shows them, too. If the next crawl has none, none is left."""
     crawled = run(site, tmp_path, spider, Showing, **arguments)
     assert crawled.errors == {}
     stored = json.loads((tmp_path / ".focus" / "tables.json").read_text())

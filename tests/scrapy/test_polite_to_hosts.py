@@ -74,7 +74,7 @@ def crawl_web(
 
 
 def keeps(asked: list[float], least: float) -> bool:
-    """Whether requests are so many seconds apart, when they go out: what comes late may be nearer to the next."""
+    """Whether requests are sent so many seconds apart: a late one may be closer to the next."""
     gaps = [later - earlier for earlier, later in pairwise(asked)]
     return median(gaps) > 0.9 * least and sum(gaps) > 0.9 * least * len(gaps)
 
@@ -92,7 +92,7 @@ def test_download_delay(scheduler: dict[str, Any], monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 def test_one_at_a_time_also_when_pages_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one request may be in flight to a host, the next one comes after the answer."""
+    """With one request in flight for each host, the next one is sent after the response."""
     settings = {"SCHEDULER": "scrapy_focus.FreshScheduler", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
     crawled, asked = crawl_web(monkeypatch, settings, latency=0.1, requests=200)
     assert all(keeps(each, 0.1) for each in asked.values())

@@ -31,7 +31,7 @@ def blog(site: MockSite) -> str:
 
 
 def logins(site: MockSite) -> list[bool]:
-    """Say of each request whether it was for a login."""
+    """Return for each request whether it was for a login."""
     return ["wp-login" in path for path in site.paths if path != "/robots.txt"]
 
 
@@ -43,7 +43,7 @@ LAST = [False] * (1 + ARTICLES) + [True] * ARTICLES
     "settings", [{}, {"FOCUS_POLICY": DEPTH_FIRST, "FOCUS_POOR_LAST": True}], ids=["default policy", "by the setting"]
 )
 def test_logins_come_last(site: MockSite, settings: dict[str, Any], addon: bool) -> None:
-    """With the default policy, and with any other where the setting says so; all are asked for."""
+    """With the default policy, and with any other if the setting is on; all are fetched."""
     result = crawl(Follower, {**ONE, **settings}, addon=addon, seeds=[blog(site)])
     assert logins(site) == LAST
     assert (result.reason, result.stats["focus/poor/links"]) == ("finished", ARTICLES)
@@ -63,7 +63,7 @@ def test_logins_are_links_like_others_where_that_is_turned_off(site: MockSite, s
 
 
 def test_commands_ask_for_logins_last() -> None:
-    """The settings of all commands say so, whichever policy they have."""
+    """The settings of all commands contain it, whichever policy they have."""
     assert FOCUS_POOR_LAST is True
 
 
@@ -77,7 +77,7 @@ def test_a_command_asks_for_logins_last(site: MockSite, tmp_path: Path) -> None:
 def test_a_job_that_was_stopped_has_its_logins_last(
     site: MockSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After a stop nothing is lost or asked for twice, and ``focus-status`` says how many links come last."""
+    """After a stop nothing is lost or fetched twice, and ``focus-status`` shows how many links come last."""
     settings = {**ONE, "JOBDIR": str(tmp_path)}
     seeds = [blog(site)]
     first = crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 8}, seeds=seeds)
@@ -91,7 +91,7 @@ def test_a_job_that_was_stopped_has_its_logins_last(
 
 
 def test_a_slip_in_the_types_is_doubted(site: MockSite) -> None:
-    """One warning at the start names the type that may be meant, wherever the types come from; other words are fine."""
+    """One warning at the start suggests the right type, wherever the types are set; other words are fine."""
     for settings in ({"FOCUS_TARGETS": "cvs,pdf"}, {"FOCUS_TARGETS": ["pdf", "CVS"]}):
         result = crawl(Follower, settings, seeds=[site.url("/ok")])
         [record] = [record for record in result.records if "did you mean" in record.getMessage()]

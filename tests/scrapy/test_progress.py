@@ -63,7 +63,7 @@ def test_arms_in_words() -> None:
 
 
 def test_no_two_arms_have_the_same_name() -> None:
-    """Arms that come out the same are one; names of a policy that do are numbered."""
+    """Arms with the same description are one; equal names of a policy are numbered."""
     finds = Finds()
     for arm in (1, 2, 3):
         note(finds, arm, "Report", "http://a/p/1")

@@ -1,4 +1,4 @@
-"""Projects that know nothing of us: whatever a spider does, it gets the same pages and items as with Scrapy's queue."""
+"""Projects without our settings: whatever a spider does, it gets the same pages and items as with Scrapy's queue."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def told(result: Crawled) -> Counter[str]:
 @ADDON
 @pytest.mark.parametrize("spider", [Plain, Rules, Sitemap, Forms, Again, Twice, Unfiltered, Errbacks, Closures, Items])
 def test_same_as_with_the_stock_scheduler(site: MockSite, spider: type[Spider], addon: bool) -> None:
-    """The same requests are sent, with the same bodies, and the same items come out, as with Scrapy's own scheduler."""
+    """The same requests are sent, with the same bodies, and the same items yielded, as with Scrapy's scheduler."""
     theirs = crawl(spider, {"SCHEDULER": STOCK}, site=site)
     sent = Counter((seen.method, seen.path, seen.body) for seen in site.log)
     site.log.clear()
@@ -313,12 +313,12 @@ class Listed(_OnSite, Spider):
         self.start_urls = [site.url(f"/page/{number * 7919 % 101}/0") for number in range(60)]
 
     def parse(self, response: Response) -> None:
-        """Yield nothing: nothing speaks for one page before another."""
+        """Yield nothing: no page is better than another."""
 
 
 @ADDON
 def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_path: Path) -> None:
-    """As long as nothing was found, they are sent as they were given; also in the next run of a job."""
+    """As long as nothing was found, they are sent in their order; also in the next run of a job."""
     given = [f"/page/{number * 7919 % 101}/0" for number in range(60)]
     one = {"CONCURRENT_REQUESTS": 1, "JOBDIR": str(tmp_path / "job")}
     crawl(Listed, one | {"FOCUS_BUDGET_REQUESTS": 25}, addon=addon, site=site)
@@ -331,7 +331,7 @@ def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_pa
 @ADDON
 @pytest.mark.parametrize("url", ["scrapy.Request('{}')", "'{}'", "'{}', redirect=False"])
 def test_the_shell_fetches(addon: bool, url: str, site: MockSite) -> None:
-    """``fetch()`` in ``scrapy shell`` schedules a request, and then gives it another callback."""
+    """``fetch()`` in ``scrapy shell`` schedules a request, and then sets another callback."""
     ours = "ADDONS={'scrapy_focus.Addon': 500}" if addon else "SCHEDULER=scrapy_focus.FocusScheduler"
     code = f"[fetch({url.format(site.url('/page/1/0'))}), response.status][1]"
     done = subprocess.run(

@@ -126,7 +126,7 @@ def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: b
     ],
 )
 def test_nobody_is_put_off_for_longer_than_is_allowed(site: MockSite, settings: dict[str, Any], value: str) -> None:
-    """A day is asked for, and it takes as long as the settings say; what says nothing changes nothing."""
+    """The host asks for a day, and the pause is as long as the settings allow; an invalid value has no effect."""
     site.answers["/busy"] = busy_at_first(503, retry_after=value)
     tree(site, "/busy")
     site.pages["/busy"] = "now"
@@ -185,7 +185,7 @@ class Soon(RobotsMiddleware):
 
 
 class Impatient:
-    """Waits for no answer that never comes; for others as long as they take."""
+    """Does not wait for responses that never come; waits for others as long as they take."""
 
     def process_request(self, request: Request) -> None:
         if request.url.endswith("/hang"):
@@ -202,7 +202,7 @@ ROBOTS: dict[str, Any] = {
 @pytest.mark.reactor
 @pytest.mark.parametrize("how", ["500", "503", "429", "reset", "hang"])
 def test_a_robots_txt_that_cannot_be_had_closes_its_host_for_now(site: MockSite, other: MockSite, how: str) -> None:
-    """Nothing is asked of the host until it comes; then its pages come, as far as it allows."""
+    """Nothing is sent to the host until it arrives; then its pages are fetched, as far as it allows."""
     failing = "/reset" if how == "reset" else "/hang"
     redirect = (302, {"Location": failing}, b"")
     answer: Answer = (int(how), PLAIN, b"") if how.isdigit() else redirect
@@ -255,7 +255,7 @@ RULES = b"User-agent: *\r\nDisallow: /forbidden\r\n"
     ],
 )
 def test_a_robots_txt_is_read_whatever_its_encoding_is_called(site: MockSite, encoding: str, body: bytes) -> None:
-    """What is labelled as compressed and is plain text is obeyed, and so is the reverse; nothing waits for it."""
+    """Plain text labelled as compressed is obeyed, and vice versa; nothing waits for it."""
     label = {"Content-Encoding": encoding} if encoding else {}
     site.answers["/robots.txt"] = lambda n: (200, {**PLAIN, **label}, body)
     seeds = [site.url("/ok"), site.url("/forbidden")]
@@ -279,7 +279,7 @@ def test_a_robots_txt_is_read_whatever_its_encoding_is_called(site: MockSite, en
     ],
 )
 def test_why_a_host_is_closed_is_said_at_once(site: MockSite, answer: Answer, why: str) -> None:
-    """A warning says until when nothing goes to the host of a start URL, and the last line says why."""
+    """A warning says until when the host of a start URL is paused, and the last line gives the reason."""
     site.answers["/robots.txt"] = lambda n: answer
     settings = {
         "ROBOTSTXT_OBEY": True, "FOCUS_OBEY": ["robots-errors", "retry-after"], "FOCUS_LONGEST_WAIT": 1,
@@ -318,7 +318,7 @@ class PlainOnly(BaseRequestHandler):
 
 @pytest.mark.reactor
 def test_https_where_there_is_none_fails_at_once() -> None:
-    """The page itself says that no TLS connection can be made; nothing waits for robots.txt."""
+    """The page itself reports that no TLS connection can be made; nothing waits for robots.txt."""
     with ThreadingTCPServer(("127.0.0.1", 0), PlainOnly) as server:
         Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         url = f"https://127.0.0.1:{server.server_address[1]}/ok"
@@ -332,7 +332,7 @@ def test_https_where_there_is_none_fails_at_once() -> None:
 
 @pytest.mark.reactor
 def test_a_robots_txt_that_is_asked_for_again_later_is_not_retried(site: MockSite) -> None:
-    """Where Scrapy retries twice, a file that never comes is asked for no more often than without retries."""
+    """With Scrapy's two retries, a file that never arrives is requested no more often than without retries."""
     site.answers["/robots.txt"] = lambda n: (500, PLAIN, b"")
     result = crawl(Follower, {**ROBOTS, "RETRY_TIMES": 2}, addon=True, seeds=[site.url("/ok")])
     assert site.paths == []
@@ -353,7 +353,7 @@ def test_a_robots_txt_is_asked_for_once_for_each_host_of_which_a_page_is(site: M
 
 @pytest.mark.reactor
 def test_all_who_wait_for_a_robots_txt_obey_it(site: MockSite) -> None:
-    """Requests that came while it was on its way are refused like the first one."""
+    """Requests made while it was in flight are refused like the first one."""
 
     def slow(n: int) -> None:
         time.sleep(0.5)
@@ -367,7 +367,7 @@ def test_all_who_wait_for_a_robots_txt_obey_it(site: MockSite) -> None:
 
 @pytest.mark.reactor
 def test_a_missing_robots_txt_allows_everything(site: MockSite) -> None:
-    """404 is an answer, and so is a host that does not listen: the page itself says so."""
+    """404 is an answer, and so is a host that does not listen: the page itself reports that."""
     site.answers["/robots.txt"] = lambda n: (404, PLAIN, b"none")
     result = crawl(Follower, ROBOTS, addon=True, seeds=[site.url("/ok"), "http://127.0.0.1:9/ok"])
     assert site.paths == ["/ok"]

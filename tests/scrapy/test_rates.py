@@ -1,4 +1,4 @@
-"""Live crawls at a rate: as many requests as were asked for, evenly, also through kills; and each as soon as it may."""
+"""Live crawls at a rate: as many requests as set, evenly, also through kills; and each as soon as allowed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_day_with_five_kills(rate: int, tmp_path: Path) -> None:
 @pytest.mark.reactor
 @ADDON
 def test_each_request_goes_out_when_its_turn_has_come(site: MockSite, addon: bool) -> None:
-    """The engine is woken then, and links that come meanwhile may be the next; redirects and HEADs count."""
+    """The engine is woken then, and links found meanwhile may be the next; redirects and HEADs count."""
     site.pages["/"] = '<a href="/redirect?to=/ok?1">1</a>' + "".join(f'<a href="/ok?{i}">x</a>' for i in range(2, 6))
     settings = {
         "FOCUS_BUDGET_RATE": "4 per second", "FOCUS_POLICY": SomeHeadsFirst, "FOCUS_POLICY_PARAMS": {"modulus": 3},
@@ -101,7 +101,7 @@ def test_each_request_goes_out_when_its_turn_has_come(site: MockSite, addon: boo
 
 
 def test_a_turn_is_taken_while_others_are_on_their_way(site: MockSite) -> None:
-    """A page that takes long holds up none whose turn has come."""
+    """A slow page does not block requests whose turn has come."""
     site.pages["/"] = '<a href="/slow">1</a><a href="/ok?2">2</a><a href="/ok?3">3</a>'
     came = []
 

@@ -27,7 +27,7 @@ def test_the_main_scenarios_are_the_same_with_a_reactor() -> None:
 
 @pytest.mark.slow
 def test_the_same_with_a_reactor() -> None:
-    """So does every other test that is so marked, with the add-on where others run it without one, too."""
+    """So does every other marked test, with the add-on even if others run it without."""
     run_marked("reactor and not slow and not alone", *(path for path in marked_files() if path not in (WAITS, *MAIN)))
 
 

@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 
 
 def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
-    """Run the command in a folder to its end, and return what it said and what it logged."""
+    """Run the command in a folder to its end, and return its output and its log."""
     process = start(folder, *words)
     said, logged = process.communicate(timeout=HANG)
     assert process.returncode == expect, said + logged
@@ -198,7 +198,7 @@ def test_answers_carry_their_headers_and_time(odd: Recorded) -> None:
 
 
 def test_the_command_says_what_it_does(odd: Recorded) -> None:
-    """It says what it records and into what, how complete it is, and what comes next."""
+    """It says what it records and into which file, how complete it is, and the next steps."""
     assert f"Recording {odd.root}/ into odd.sqlite" in odd.said
     assert f"{len(EXPECTED)} URLs are recorded (4 without an answer), 0 linked ones are not (100.0%)" in odd.said
     assert "Next: scrapy focus-compare odd.sqlite" in odd.said
@@ -302,7 +302,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
     ],
 )
 def test_a_root_that_leads_nowhere_is_explained(site: MockSite, tmp_path: Path, path: str, reason: str) -> None:
-    """Where nothing but the root can be recorded, the command says why."""
+    """If nothing but the root can be recorded, the command gives the reason."""
     said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url(path)}")
     assert f"There is no link to go on with: {site.url(path)} {reason} Start at another URL" in said
 
@@ -320,7 +320,7 @@ class Unsteady(MockSite):
 
 
 def test_a_site_that_goes_down_is_not_recorded_as_gone(tmp_path: Path) -> None:
-    """What fails while nothing responds is asked for again by the same command, the root too."""
+    """Failures while nothing responds are requested again by the same command, including the root."""
     with Unsteady(latency=0.02) as site:
         root = f"root={site.url('/page/0/100')}"
         said, _ = run(tmp_path, "site.sqlite", "-a", root, expect=1)
@@ -335,7 +335,7 @@ def test_a_site_that_goes_down_is_not_recorded_as_gone(tmp_path: Path) -> None:
 
 
 def test_many_dead_hosts_are_recorded(tmp_path: Path) -> None:
-    """Where the site responds and what it links to does not, the failures are believed, however many in a row."""
+    """If the site responds and its links do not, the failures are recorded, however many in a row."""
     dead = "".join(f"<a href='http://sub.localhost:1/{n}'>{n}</a> " for n in range(50))
     with MockSite(host="localhost", pages={"/": f"{dead}<a href=/reset>r</a>"}) as site:
         said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url('/')}", "-s", "RETRY_ENABLED=0")
@@ -344,7 +344,7 @@ def test_many_dead_hosts_are_recorded(tmp_path: Path) -> None:
 
 
 def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
-    """Where an answer never comes, Ctrl-C twice ends at once, and what was recorded before is safe."""
+    """If a response never comes, Ctrl-C twice ends at once, and everything recorded before is safe."""
     with MockSite(pages={"/": "<a href=/hang>x</a>"}) as site:
         process = start(tmp_path, "site.sqlite", "-a", f"root={site.url('/')}")
         wait_for(lambda: "/hang" in site.paths)
@@ -472,7 +472,7 @@ def test_a_page_that_cannot_be_read_is_recorded_without_links(tmp_path: Path) ->
 
 
 def test_a_failure_that_comes_last_is_recorded(tmp_path: Path) -> None:
-    """Whether the site is still there is found out also where Scrapy filters what is asked for again."""
+    """The check whether the site is still up works even if Scrapy filters repeated requests."""
     with MockSite(pages={"/": "<a href='/reset'>x</a>"}) as site:
         with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")]) as writer:
             crawl_with(writer, DUPEFILTER_CLASS="scrapy.dupefilters.RFPDupeFilter", RETRY_ENABLED=False)
@@ -505,7 +505,7 @@ def test_what_was_stopped_is_not_taken_from_the_cache(tmp_path: Path) -> None:
 
 
 def test_answers_of_the_cache_are_recorded(site: MockSite, tmp_path: Path) -> None:
-    """With Scrapy's HTTP cache, a second recording needs no site, and says the same; so does ``--httpcache``."""
+    """With Scrapy's HTTP cache, a second recording needs no site, and is equal; so is ``--httpcache``."""
     cached = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     for name in ("first", "second"):
         with SiteWriter(tmp_path / name, roots=[site.url("/page/0/20")]) as writer:
@@ -535,7 +535,7 @@ def test_recorder_and_spider_see_the_same_links(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_portal_is_recorded_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--portal`` gives a whole recording with all of the portal's pages and files."""
+    """``--portal`` makes a whole recording with all of the portal's pages and files."""
     path = tmp_path / "portal.sqlite"
     assert call(str(path), "--portal", "200") == 0
     assert "0 linked ones are not (100.0%)\nNext: scrapy focus-compare" in capsys.readouterr().out
@@ -548,7 +548,7 @@ def test_a_portal_is_recorded_without_a_server(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_folder_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--folder`` records files, under the URL that ``-a root`` gives."""
+    """``--folder`` records files, under the URL of ``-a root``."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("<a href='a.csv'>x</a>")
     (tmp_path / "site" / "a.csv").write_text("1")
@@ -565,7 +565,7 @@ def test_a_folder_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_another_source_is_refused(
     odd: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file holds one source: another one is named, and nothing is written; the same one is read again."""
+    """A file holds one source: another one is refused with the file's source, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "other folder"):
         Path(name).mkdir()

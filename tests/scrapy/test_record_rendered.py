@@ -40,7 +40,7 @@ LIVE = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 5, "ROBOTSTXT_OBEY": True, "COOKI
 
 
 def test_other_sources_have_no_browser(tmp_path: Path) -> None:
-    """They say so, as do options that make no sense."""
+    """Their error says so, like those of options that do not fit."""
     _, logged = run(tmp_path, "x.sqlite", "--folder", ".", "--render", expect=2)
     assert "--render are for recording a live site, and --folder is none" in logged
     root = ["-a", "root=http://127.0.0.1:9/"]
@@ -68,7 +68,7 @@ def served() -> Iterator[SiteServer]:
 
 @pytest.fixture(scope="module")
 def recorded(served: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[RecordedSite, Any]:
-    """A recording of it, in two runs, and what the server was asked for."""
+    """A recording of it, in two runs, and the requests of the server."""
     folder = tmp_path_factory.mktemp("rendered")
     served.log.clear()
     words = ["site.sqlite", "-a", f"root={served.url}", "--bodies"]
@@ -103,7 +103,7 @@ def test_both_copies_are_recorded(served: SiteServer, recorded: tuple[RecordedSi
 
 @needs_browser
 def test_what_pages_took_is_recorded(served: SiteServer, recorded: tuple[RecordedSite, Any]) -> None:
-    """As many requests as the server saw; the scripts that all pages share came once, and count once."""
+    """As many requests as the server saw; the scripts that all pages share are fetched and counted once."""
     site, asked = recorded
     shown = site.renderings
     news = shown[site.ids[f"{served.url}news/1"]]
@@ -126,7 +126,7 @@ def test_what_pages_took_is_recorded(served: SiteServer, recorded: tuple[Recorde
 def test_live_and_simulated_crawls_are_the_same(
     served: SiteServer, recorded: tuple[RecordedSite, Any], tmp_path: Path
 ) -> None:
-    """Pick by pick, renderings included; and where no page is rendered, too."""
+    """Pick by pick, including renderings; and if no page is rendered, too."""
     for mode in ("learn", "never"):
         logs = [tmp_path / f"{mode}-{name}.jsonl" for name in ("live", "simulated")]
         settings = {**LIVE, "FOCUS_POLICY": Renders, "FOCUS_LOG": str(logs[0]), "FOCUS_RENDER": mode}

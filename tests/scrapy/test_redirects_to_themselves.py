@@ -26,7 +26,7 @@ GATES = ("/gate", "/two", "/way", "/spelled?b=2&amp;a=1", "/again", "/loop")
 
 
 class GateSite(MockSite):
-    """Pages that are shown to those only who come with a cookie that a redirect set."""
+    """Pages that are shown only to clients with a cookie that a redirect set."""
 
     def answer(self, path: str) -> Answer:
         cookie = next(seen for seen in reversed(self.log) if seen.path == path).headers.get("cookie", "")
@@ -66,7 +66,7 @@ def gates() -> Iterator[GateSite]:
 
 
 class Walk(Spider):
-    """Follows all links, and says which pages it saw."""
+    """Follows all links, and yields the pages that it saw."""
 
     name = "walk"
 
@@ -88,7 +88,7 @@ ASKED = {  # at most: a loop ends soon, and no sooner than a site with a cookie 
 
 
 def check(gates: GateSite, *crawls: Crawled) -> None:
-    """Each pick has one outcome, and each request was counted, by the last run those of all runs of a job."""
+    """Each pick has one outcome, and each request was counted, in the last run those of all runs of a job."""
     for crawled in crawls:
         crawled.check()
         assert not crawled.errors
@@ -97,7 +97,7 @@ def check(gates: GateSite, *crawls: Crawled) -> None:
 
 @pytest.mark.parametrize("addon", [False, True])
 def test_a_redirect_over_a_cookie_is_followed(gates: GateSite, addon: bool) -> None:
-    """With the scheduler alone, too; what sets no cookie and is spelled as before would answer the same, and is not."""
+    """With the scheduler alone, too; a redirect without a cookie and in the same spelling is not repeated."""
     crawled = crawl(Walk, {"COOKIES_ENABLED": True}, addon=addon, root=gates.url("/"))
     assert Counter(item["path"] for item in crawled.items) == Counter(SEEN)
     assert Counter(gates.paths) == ASKED
@@ -142,7 +142,7 @@ def test_no_request_is_beyond_the_budget(gates: GateSite, budget: int) -> None:
 
 
 class Stopped(Walk):
-    """Is stopped when the first redirect to the gate has come."""
+    """Is stopped at the first redirect to the gate."""
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:

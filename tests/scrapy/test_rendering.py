@@ -93,14 +93,14 @@ class LeftToScrapy(Described):
 
 
 class LinksOnly(Described):
-    """Follows links, and gives no items."""
+    """Follows links, and yields no items."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from response.follow_all(css="a")
 
 
 def served(site: MockSite) -> str:
-    """Give a site a page whose scripts make a list of two links, after they asked for it; return its URL."""
+    """Give a site a page whose scripts add a list of two links, after a request for it; return its URL."""
     site.pages["/"] = PLAIN
     site.answers["/list.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, LIST)
     site.answers["/list.json"] = lambda _: (200, {"Content-Type": "application/json"}, b'["/ok?one", "/ok?two"]')
@@ -158,7 +158,7 @@ def test_items_come_once(site: MockSite) -> None:
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 4, 5])
 def test_the_server_sees_exactly_the_budget(site: MockSite, budget: int) -> None:
-    """What the browser asks for is a part of it."""
+    """The browser's requests are a part of it."""
     result = crawl(Follower, {**RENDER_ALL, "FOCUS_BUDGET_REQUESTS": budget}, addon=True, seeds=[served(site)])
     assert len(site.log) == budget
     assert result.stats["focus/requests"] == budget
@@ -352,7 +352,7 @@ def test_a_page_that_brings_too_much_is_closed(site: MockSite, monkeypatch: pyte
 
 
 def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
-    """The next page of its host comes so much later."""
+    """The next page of its host is fetched so much later."""
     settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0}
     crawl(Follower, settings, addon=True, seeds=[served(site)])
     at = {path: seen.at for seen in site.log if (path := seen.path) in ("/list.json", "/ok?one", "/ok?two")}

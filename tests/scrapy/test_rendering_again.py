@@ -39,7 +39,7 @@ APP = b"""fetch("/api" + location.pathname).then(answer => answer.json()).then(d
 
 
 class Finder(Spider):
-    """Follows all links of a site, and gives an item for each file of its app."""
+    """Follows all links of a site, and yields an item for each file of its app."""
 
     name = "finder"
 
@@ -71,7 +71,7 @@ def app(site: MockSite) -> MockSite:
 
 @pytest.fixture
 def learned(app: MockSite, tmp_path: Path) -> Path:
-    """What a first crawl of it learned."""
+    """The learned state of a first crawl of it."""
     path = tmp_path / "learned.npz"
     first = visit(app, FOCUS_LEARNED_TO=str(path))
     assert first.stats["focus/browser/read"] >= 2
@@ -100,7 +100,7 @@ def test_pages_that_need_a_browser_are_rendered_at_once(app: MockSite, learned: 
 
 
 class FollowAll(Finder):
-    """Follows all links, and gives no items."""
+    """Follows all links, and yields no items."""
 
     def parse(self, response: Response) -> Iterator[Any]:
         if isinstance(response, HtmlResponse):

@@ -1,4 +1,4 @@
-"""Pages that do to a browser what they can: the crawl ends well, and tells what it met."""
+"""Pages that do their worst to a browser: the crawl ends well, and reports what it met."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_links_in_components(bad: BadSite) -> None:
 
 
 def test_web_sockets_are_counted(bad: BadSite) -> None:
-    """What comes through one is shown, and one that stays open holds nothing up."""
+    """Content received through one is shown, and one that stays open blocks nothing."""
     script = """new WebSocket(`ws://${location.host}/socket`).onmessage = (event) => JSON.parse(event.data).forEach(add);
         new WebSocket(`ws://${location.host}/forbidden/socket`)"""
     result = crawl(
@@ -257,7 +257,7 @@ def test_walls_hide_nothing(bad: BadSite, settings: dict[str, Any]) -> None:
 
 
 def test_pages_that_are_others_for_browsers(bad: BadSite) -> None:
-    """What either copy shows is found; to both the crawl says who it is."""
+    """Content of either copy is found; the crawl identifies itself for both."""
     url = served(bad, {"page": page("add('/ok?robots')")}, {"page": page("add('/ok?browsers')")})
     result = crawl(Links, {**RENDER_ALL, "USER_AGENT": "somebody/1"}, addon=True, seeds=[url])
     assert files(bad) == ["/ok?browsers", "/ok?plain-page"]
@@ -267,7 +267,7 @@ def test_pages_that_are_others_for_browsers(bad: BadSite) -> None:
 
 
 def shown(url: str, at: str = "data.files") -> str:
-    """Return a page that is an empty shell over an API, whose scripts show what is at a path of its answer."""
+    """Return a page that is an empty shell over an API, whose scripts show the value at a path of its answer."""
     return page(f"get('{url}').then((data) => {at}.forEach((file) => add(`/ok?${{file.name}}`)))")
 
 
@@ -281,7 +281,7 @@ ODD: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_answers_are_survived(bad: BadSite, name: str) -> None:
-    """50 MB, 10,000 levels and values that are everywhere: what pages show is found, and nothing else is asked for."""
+    """50 MB, 10,000 levels and values that occur everywhere: shown content is found, and nothing else is requested."""
     n = 3 if name == "too_large" else 8
     for i in range(n):
         bad.answers[f"/api/{i}"] = lambda _, i=i: (200, {"Content-Type": "application/json"}, ODD[name](i))  # type: ignore[misc]
@@ -317,7 +317,7 @@ def test_links_that_change_at_each_rendering(bad: BadSite) -> None:
 
 
 def test_files_without_an_extension_are_taken_once(bad: BadSite) -> None:
-    """Where every page is rendered, a browser takes what turns out to be a file, unless that is large."""
+    """If every page is rendered, the browser downloads what turns out to be a file, unless that is large."""
     headers = {"Content-Type": "text/csv", "Content-Disposition": "attachment; filename=a.csv"}
     bad.answers["/export"] = lambda _: (200, headers, b"a,b")
     bad.pages["/"] = "<a href='/export'>x</a><a href='/endless?type=text/csv&name=b'>y</a>"

@@ -112,7 +112,7 @@ def timeless(path: Path) -> str:
 
 
 def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None:
-    """It has all files that were stored, says why the crawl ended and what it obeyed, and names it in the log."""
+    """It has all stored files, the reason for the end and the obeyed rules, and is named in the log."""
     out = tmp_path / "out"
     done = crawl(
         DatasetsSpider, {"ROBOTSTXT_OBEY": True, "FOCUS_SEED": 1}, addon=True, root=server.url, out=str(out), budget="150"
@@ -137,7 +137,7 @@ def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path) -> None:
-    """One line for each outcome, with the files and requests of the stats, and what each link was."""
+    """One line for each outcome, with the files and requests of the stats, and the kind of each link."""
     out = tmp_path / "out"
     done = crawl(DatasetsSpider, {"ROBOTSTXT_OBEY": True, "FOCUS_SEED": 1}, addon=True, root=server.url, out=str(out))
     notes = read_notes(out)
@@ -201,7 +201,7 @@ def wait_for(process: subprocess.Popen[bytes], what: Callable[[], bool]) -> None
     ids=["notes", "page"],
 )  # fmt: skip
 def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Path, there: str, said: str) -> None:
-    """With a file where the notes go, or a folder where the page goes, files are found all the same, and it is said once."""
+    """With a file in place of the notes, or a folder in place of the page, files are found; one message reports it."""
     out = tmp_path / "out"
     (out / there).parent.mkdir(parents=True)
     (out / there).write_bytes(b"")
@@ -280,7 +280,7 @@ def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
 
 
 def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path: Path) -> None:
-    """Without a scheduler that tells of outcomes, the page has the files."""
+    """Without a scheduler that reports outcomes, the page has the files."""
     out = tmp_path / "out"
     settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "CLOSESPIDER_ITEMCOUNT": 5}
     crawl(DatasetsSpider, settings, root=server.url, out=str(out))
@@ -289,7 +289,7 @@ def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It names the page that it wrote; a folder of no crawl, or a damaged one, is said in one line, with status 2."""
+    """It names the page that it wrote; a folder without a crawl, or a damaged one, is one line, with status 2."""
     command = ReportCommand()
     folders: dict[str, bytes | None] = {"empty": None, "foreign": b"some notes\n", "damaged": b'{"url": "x"}\n{"url\n'}
     for name, content in folders.items():

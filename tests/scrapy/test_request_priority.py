@@ -1,4 +1,4 @@
-"""``FOCUS_REQUEST_PRIORITY``: a higher priority goes first whatever the policy says, in every frontier and after a stop."""
+"""``FOCUS_REQUEST_PRIORITY``: a higher priority goes first with any policy, in every frontier and after a stop."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def nursery() -> Iterator[LevelledNursery]:
 
 
 def hunted(nursery: LevelledNursery, folder: Path, plan: list[str], *, policy: str, in_flight: int) -> LevelHunt:
-    """Crawl with kills as planned, and fail unless all was asked for, and nothing before what is of a higher priority."""
+    """Crawl with kills as planned; fail unless all was fetched, and nothing before a higher priority."""
     settings = {
         "FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": in_flight, "FOCUS_CHECKPOINT_EVERY": 7, "FOCUS_SEED": 1,
         "FOCUS_TARGETS": ["application/pdf"],
@@ -214,7 +214,7 @@ def test_among_equals_the_policy_decides(site: MockSite) -> None:
 
 @pytest.mark.parametrize("policy", ["treeq.TreeQ", "bestfirst.BestFirst", "linkclassifier.OnlineLinkClassifier"])
 def test_policies_that_count_hosts_refuse_it(policy: str) -> None:
-    """They would take the parts of a host for hosts; the error says what to do."""
+    """They would count the parts of a host as hosts; the error says what to do."""
     from scrapy.settings import Settings
 
     with pytest.raises(ConfigError, match=r"FOCUS_REQUEST_PRIORITY is on, and .* counts pages by host"):

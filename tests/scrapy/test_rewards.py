@@ -72,7 +72,7 @@ def test_dropped_items_are_worth_nothing(site: MockSite, tmp_path: Path, addon: 
 @pytest.mark.reactor
 @ADDON
 def test_items_of_your_own_worth(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """A subclass of RewardPipeline says what each item is worth, and a page is worth their sum."""
+    """A subclass of RewardPipeline returns the reward of each item, and that of a page is their sum."""
     settings = {
         "ITEM_PIPELINES": {Halves: 100, ByNumber: 900, RewardPipeline: None}, "FOCUS_LOG": str(tmp_path / "log.jsonl"),
     }  # fmt: skip
@@ -114,7 +114,7 @@ class SaysLater(Follower):
 @pytest.mark.reactor
 @ADDON
 def test_rewards_may_come_later(site: MockSite, monkeypatch: pytest.MonkeyPatch, addon: bool) -> None:
-    """A page whose goal says None is settled by scheduler.reward, which also wakes the engine at once."""
+    """A page whose goal returned None is settled by scheduler.reward, which also wakes the engine at once."""
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 30.0)
     settings = {"FOCUS_GOAL": later, "FOCUS_MAX_INFLIGHT": 1, "FOCUS_POLICY": BREADTH_FIRST}
     begin = time.monotonic()

@@ -68,7 +68,7 @@ def test_a_redirect_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
 
 
 class Slow(Follower):
-    """A first page that gives its links, and then takes its time; some other comes late."""
+    """A first page that yields its links, and then takes its time; others are slow."""
 
     name = "slow"
 
@@ -94,7 +94,7 @@ def unknown(outcome: Any) -> None:
 
 
 def test_what_a_goal_owes_at_a_stop_loses_no_link(site: MockSite, tmp_path: Path) -> None:
-    """Links of pages whose reward never came are crawled by the next run."""
+    """Links of pages whose reward is missing are crawled by the next run."""
     settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_GOAL": unknown, "JOBDIR": str(tmp_path), "FOCUS_MAX_INFLIGHT": 1}
     crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, seeds=[site.url("/page/0/3")])
     assert site.paths == ["/page/0/3"]
@@ -111,7 +111,7 @@ class NoReturn(Ordering):
 
 @ADDON
 def test_a_rank_that_is_forgotten_loses_no_link(site: MockSite, addon: bool) -> None:
-    """A policy whose rank is None is logged by name, and links leave first in first out."""
+    """A policy whose rank is None is logged by name, and links are chosen first in, first out."""
     result = crawl(Follower, {"FOCUS_POLICY": NoReturn}, addon=addon, seeds=[site.url("/page/0/20")])
     assert sorted(site.paths) == sorted(tree_paths(20))
     assert set(result.errors) == {"place"}
@@ -128,7 +128,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(site: MockSite) -> None:
 
 
 class Unsure(RewardPipeline):
-    """Cannot tell what items are worth."""
+    """Cannot compute the reward of items."""
 
     def worth(self, item: Any) -> float:
         return float(item["no such field"])
@@ -212,7 +212,7 @@ class Narrow(TagPath):
 
 @pytest.mark.parametrize(("goal", "probe"), [(None, False), (FilesGoal(types={"text/csv"}), True)])
 def test_a_narrow_subclass_is_fitted_to_the_goal(site: MockSite, goal: Any, probe: bool) -> None:
-    """It has what follows from the goal also where the constructor does not take it."""
+    """It has the fields that follow from the goal even if the constructor does not take them."""
     result = crawl(Follower, {"FOCUS_POLICY": Narrow, "FOCUS_GOAL": goal}, seeds=[site.url("/page/0/20")])
     assert result.scheduler.crawl.mission.heads_tell is probe
     assert any(method == "HEAD" for method, _ in site.asked) is probe

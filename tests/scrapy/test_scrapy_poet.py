@@ -21,7 +21,7 @@ ADDONS = {"scrapy_poet.Addon": 300}
 
 @attrs.define
 class Found:
-    """What a page of a book says."""
+    """The data of a page of a book."""
 
     title: str
     style: str

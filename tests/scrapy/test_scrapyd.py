@@ -84,7 +84,7 @@ def lines(path: Path) -> list[Any]:
 @pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_spider_runs_under_scrapyd(tmp_path: Path, settings: str, runner: str) -> None:
-    """Items are where Scrapyd looks for them, the log is in its file and nothing on the screen, the status is 0."""
+    """Items are in Scrapyd's folder, the log is in its file and nothing on the screen, the status is 0."""
     folder = project(tmp_path, SETTINGS[settings])
     with ShopSite() as site:
         done = start(folder, runner, "5ef1", root=site.url("/books/"), shelf="left")

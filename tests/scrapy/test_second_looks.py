@@ -1,4 +1,4 @@
-"""What the adapter does with pages that are to be rendered, whatever browser there is: none is needed for these."""
+"""How the adapter treats pages that are to be rendered, with any browser: these tests need none."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def oks(site: MockSite) -> list[str]:
 
 
 def test_a_second_look(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes after the plain page, and what it shows more is found."""
+    """It follows the plain page, and additional content is found."""
     browser = put_in(monkeypatch)
     result = crawl(Follower, SETTINGS, addon=True, seeds=[root])
     assert oks(site) == ["/ok?plain", "/ok?shown"]
@@ -203,7 +203,7 @@ def test_a_browser_is_renewed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -
 def test_one_that_hangs_is_given_up_when_it_hangs_again_and_again(
     site: MockSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not where pages come in between."""
+    """Not if other pages succeed in between."""
     monkeypatch.setattr(keeper, "_LONGEST", 0.05)
     for i in range(6):
         site.pages[f"/{i}"] = PAGE
@@ -228,7 +228,7 @@ def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monke
 
 
 def test_files_that_scripts_make_are_found(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As items, and as what they are worth, where they are of a wanted type;"""
+    """As items, and in rewards if they are of a wanted type."""
     made = (MadeFile("a.csv", "text/csv", b"a,b\n1,2\n"), MadeFile("b.html", "text/html", b"<p>"))
     put_in(monkeypatch, files=made)
     result = crawl(DatasetsSpider, SETTINGS, addon=True, root=root)
@@ -319,7 +319,7 @@ def test_a_request_that_waits_as_it_is_keeps_what_its_plain_page_gave() -> None:
 
 
 class Posting(Follower):
-    """Sends a form, and what it says itself that no browser is wanted for."""
+    """Sends a form, and sets itself that no browser is used."""
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.seeds[0], method="POST", body=b"a=1")

@@ -1,4 +1,4 @@
-"""Each setting is declared in one row, and what the row says is what a crawl does."""
+"""Each setting is declared in one row, which determines what a crawl does."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_works_on_one_machine_only_is_refused_in_a_cluster(value: Any, fail
 
 
 def test_a_default_is_changed_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crawl has what the row says."""
+    """A crawl uses the value of the row."""
     for field, default in {
         "checkpoint_every": 77,
         "longest_wait": 7.0,

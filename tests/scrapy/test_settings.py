@@ -1,4 +1,4 @@
-"""The add-on leaves alone what users set themselves, and both ways in say what is wrong with a setting."""
+"""The add-on does not change users' settings, and both ways of enabling us report wrong settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_addon_turns_everything_on() -> None:
 
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_the_addon_overrides_nothing(priority: str) -> None:
-    """A scheduler, a number of items and an order of a component that somebody set stay."""
+    """A scheduler, a number of items and an order of a component that were set stay."""
     mine = {"SCHEDULER": STOCK, "CONCURRENT_ITEMS": 7}
     mine |= {name: {component: 77} for name, component in COMPONENTS}
     settings = with_addon(mine, priority)
@@ -205,7 +205,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
 def test_bad_settings_stop_the_crawl_before_it_starts(
     site: MockSite, caplog: pytest.LogCaptureFixture, addon: bool, settings: dict[str, Any], said: str
 ) -> None:
-    """A setting that does not exist, or has a value that cannot be used, is an error that says what would be right."""
+    """A setting that does not exist, or has an unusable value, is an error that says what would be right."""
     with pytest.raises((ConfigError, RuntimeError)) as caught:
         crawl(Follower, settings, addon=addon, seeds=[site.url("/page/0/20")])
     error = caught.value
@@ -232,7 +232,7 @@ def test_settings_may_be_text(site: MockSite, addon: bool) -> None:
 
 
 def configured(**settings: Any) -> Config:
-    """Return what the settings of a project mean, with ``FOCUS_`` in front of each name."""
+    """Return the parsed settings of a project, with ``FOCUS_`` in front of each name."""
     return Config.from_settings(Settings({f"FOCUS_{name}": value for name, value in settings.items()}), BranchingBandit)
 
 
@@ -260,12 +260,12 @@ def test_schedulers_have_their_policies() -> None:
     ],
 )
 def test_what_is_saved_is_what_there_is_a_budget_of(budgets: dict[str, Any], unit: str) -> None:
-    """The unit is that of the only budget, and requests where there is none or more than one."""
+    """The unit is that of the only budget, and requests if there is none or more than one."""
     assert configured(**budgets).mission().unit == unit
 
 
 def test_what_is_looked_for_is_the_mission() -> None:
-    """Types of targets or of a goal, keywords, and whether headers tell; items have no type."""
+    """Types of targets or of a goal, keywords, and whether headers decide; items have no type."""
     config = configured(TARGETS="csv,pdf", KEYWORDS="wine,olive")
     assert config.mission() == Mission(types=config.goal.types, words=("wine", "olive"), heads_tell=True)  # type: ignore[attr-defined]
     assert {"text/csv", "application/pdf"} <= config.mission().types

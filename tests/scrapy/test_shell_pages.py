@@ -62,7 +62,7 @@ def test_ordinary_scripts_are_passed_over(ministry: MockSite) -> None:
 
 
 def test_a_policy_that_asks_for_no_browser_is_not_told_of_one(ministry: MockSite) -> None:
-    """A crawl that would not use it says nothing."""
+    """A crawl that would not use it logs nothing."""
     result = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST}, addon=True, seeds=[ministry.url("/")])
     assert "browser" not in ending_of(result.crawler).sentence
 

@@ -1,4 +1,4 @@
-"""Answers whose headers come at once and whose bodies take their time, as those of large files."""
+"""Responses whose headers arrive at once and whose bodies are slow, like those of large files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Slow(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

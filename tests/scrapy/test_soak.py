@@ -61,13 +61,13 @@ def crawl(folder: Path, plan: list[str], *, seed: int = 3, pages: int = 250) -> 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_in_mid_crawl(tmp_path: Path) -> None:
-    """The run ends with status 1 and says so, what it wrote is well, and the next one misses nothing."""
+    """The run ends with status 1 and a message, its files are intact, and the next one misses nothing."""
     assert crawl(tmp_path, ["full_disk", "full_disk"]).done.full >= 1
 
 
 @pytest.mark.slow
 def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
-    """Over runs whose clocks are years apart, and jump in mid-run, nothing is lost, doubled or said to be wrong."""
+    """Over runs whose clocks are years apart, and jump mid-run, nothing is lost, doubled or reported as wrong."""
     done = crawl(tmp_path, ["after_requests", "wrong_clock", "wrong_clock", "after_requests", "wrong_clock"]).done
     assert done.jumps
     assert done.kills.total() >= 2

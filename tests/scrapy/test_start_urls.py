@@ -177,7 +177,7 @@ def test_files_behind_a_password_by_a_command(closed: tuple[ClosedSite, MockSite
 
 
 def test_a_site_behind_a_password_is_recorded(closed: tuple[ClosedSite, MockSite], tmp_path: Path) -> None:
-    """And the recording does not tell it."""
+    """And the recording does not contain it."""
     site, _ = closed
     url = site.url("/").replace("//", f"//{QUOTED}@")
     said = "".join(run(tmp_path, "record", "site.sqlite", "-a", f"root={url}", *FAST))

@@ -102,7 +102,7 @@ def test_a_cost_limit_that_is_not_exceeded_ends_nothing(site: MockSite) -> None:
 
 @pytest.mark.slow
 def test_a_cost_limit_is_remembered(site: MockSite, tmp_path: Path) -> None:
-    """Requests that were too dear before a stop count after the resume; what is stored is well."""
+    """Expensive requests before a stop count after the resume; the stored state is valid."""
     settings = {**COST, "FOCUS_MAX_INFLIGHT": 1}
     seeds = two_parts(site)
     whole = crawl(FewFiles, settings, seeds=seeds)
@@ -156,7 +156,7 @@ def test_a_rule_of_ones_own_ends_the_crawl(site: MockSite, rule: Any, addon: boo
 
 
 def test_a_rule_of_ones_own_is_remembered(site: MockSite, tmp_path: Path) -> None:
-    """What it saw before a stop is given to it after the resume."""
+    """Its state before a stop is restored on resume."""
     settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MAX_INFLIGHT": 1, "JOBDIR": str(tmp_path)}
     first = crawl(Follower, {**settings, "FOCUS_STOP": Enough(9), "FOCUS_BUDGET_REQUESTS": 5}, seeds=[site.url(SEED)])
     assert (first.reason, first.scheduler.crawl.stop.asked) == ("focus_budget_requests", 5)
@@ -165,7 +165,7 @@ def test_a_rule_of_ones_own_is_remembered(site: MockSite, tmp_path: Path) -> Non
 
 
 def test_what_is_turned_off_stays_off(site: MockSite) -> None:
-    """With ``MeterMiddleware`` set to ``None`` nothing is counted, also where only the scheduler is used."""
+    """With ``MeterMiddleware`` set to ``None`` nothing is counted, even if only the scheduler is used."""
     off = {"DOWNLOADER_MIDDLEWARES": {"scrapy_focus.downloadermiddlewares.MeterMiddleware": None}}
     for addon in (False, True):
         result = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST, **off}, addon=addon, seeds=[site.url(SEED)])

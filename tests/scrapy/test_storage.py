@@ -1,4 +1,4 @@
-"""Disks that are full, folders that are read-only, files that are damaged: a clear error, a status that says so, nothing made worse."""
+"""Full disks, read-only folders, damaged files: a clear error and status, and no further damage."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def check_stopped(done: subprocess.CompletedProcess[str], *words: str, status: i
 
 
 def check_finished(done: subprocess.CompletedProcess[str], site: MockSite) -> None:
-    """Fail unless the crawl came to its end, with every page fetched, and twice only what had been in flight."""
+    """Fail unless the crawl ended normally, with every page fetched, and only those in flight twice."""
     assert done.returncode == 0, done.stderr[-3000:]
     assert "'finish_reason': 'finished'" in done.stderr
     counts = Counter(site.paths)

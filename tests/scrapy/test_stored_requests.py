@@ -148,7 +148,7 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
 def test_a_crawl_refuses_a_hostile_folder_in_one_line(
     statement: str, said: str, status: int, site: MockSite, tmp_path: Path
 ) -> None:
-    """With status 2 where the crawl cannot start, else 1, and nothing of it runs."""
+    """With status 2 if the crawl cannot start, else 1, and none of its code runs."""
     from tests.jobs.test_hostile_folder import write
 
     first = crawl(tmp_path, site, "FOCUS_BUDGET_REQUESTS=3")

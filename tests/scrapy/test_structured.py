@@ -45,7 +45,7 @@ def pages(site: MockSite) -> MockSite:
 
 
 class Entities(Follower):
-    """Gives an item for each event; it asks the goal of the crawl."""
+    """Yields an item for each event, read by the crawl's goal."""
 
     name = "entities"
 
@@ -58,7 +58,7 @@ class Entities(Follower):
 
 
 def test_callback_and_goal_read_a_page_once(pages: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tree is Scrapy's own, nothing is parsed again, and what has no markup is not read at all."""
+    """The tree is Scrapy's own, nothing is parsed again, and pages without markup are not read at all."""
     read: list[str] = []
     real = structured.read_entities
     monkeypatch.setattr(structured, "parsed", lambda text: pytest.fail("a page was parsed again"))

@@ -175,7 +175,7 @@ def test_each_entity_is_a_line(hosts: Handmade, tmp_path: Path) -> None:
 
 
 def test_hosts_are_counted(hosts: Handmade, tmp_path: Path) -> None:
-    """The table and the page say of each host how many pages came, and how many entities of each type they had."""
+    """The table and the page show for each host the number of pages, and of entities of each type."""
     find(tmp_path)
     rows = table(tmp_path)
     numbers = {host: (row["pages"], row["with_entities"], row["entities"], row["Recipe"], row["NewsArticle"])
@@ -203,7 +203,7 @@ def test_without_types_pages_with_enough_facts(hosts: Handmade, tmp_path: Path) 
 
 
 def test_only_one_syntax(hosts: Handmade, tmp_path: Path) -> None:
-    """What is written in another one is not read."""
+    """Entities in another one are not read."""
     find(tmp_path, syntaxes="microdata")
     assert {line["url"] for line in lines(tmp_path)} == {"http://far.test/soup", "http://soups.test/3"}
 
@@ -373,7 +373,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     ids=str,
 )
 def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, str], said: str) -> None:
-    """An argument that cannot be used is an error that names it and says what would be right; nothing is written."""
+    """An unusable argument is an error that names it and says what would be right; nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(UsageError) as caught:
@@ -384,7 +384,7 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
 
 
 def test_extruct_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it, the line says which command installs it."""
+    """Without it, the message contains the command that installs it."""
     monkeypatch.setattr("scrapy_focus.goals.structured.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r'pip install "scrapy-focus\[structured\]" installs it'):
         StructuredSpider(seeds=SEED, types="Recipe")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Language(NamedTuple):
-    """What sites in a language say: pages on honey and bees, and others, each with an anchor and a sentence."""
+    """The words of sites in a language: pages on honey and bees, and others, each with an anchor and a sentence."""
 
     keywords: str
     on: list[str]
@@ -118,7 +118,7 @@ def test_keywords_lead_to_the_topic_in_each_language(tmp_path: Path, code: str) 
 
 
 def test_three_languages_in_one_crawl(tmp_path: Path) -> None:
-    """With all keywords, and several requests at a time, pages on the topic come before others in each of the languages."""
+    """With all keywords, and several requests at a time, pages on the topic come before others in each language."""
     webs = {code: web(code) for code in LANGUAGES}
     pages = {url: page for of_language, _ in webs.values() for url, page in of_language.items()}
     with Handmade(pages) as server:

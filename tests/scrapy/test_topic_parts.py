@@ -1,4 +1,4 @@
-"""The parts of the spider ``topic``: its arguments, what is said when one is wrong, and keywords as a topic."""
+"""The parts of the spider ``topic``: its arguments, their error messages, and keywords as a topic."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def write_examples(folder: Path) -> Path:
     ids=str,
 )
 def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, str], said: str) -> None:
-    """An argument that cannot be used is an error that names it and says what would be right; nothing is written."""
+    """An unusable argument is an error that names it and says what would be right; nothing is written."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as caught:
         spider(**arguments)
@@ -180,7 +180,7 @@ def test_topics_in_settings(tmp_path: Path) -> None:
     ids=str,
 )
 def test_bad_topics_in_settings(value: Any, said: str) -> None:
-    """What cannot be meant is an error in one line that says what would be right."""
+    """An impossible value is an error in one line that says what would be right."""
     with pytest.raises(ConfigError) as caught:
         Config.from_settings(Settings({"FOCUS_TOPIC": value}), TreeQ)
     assert "FOCUS_TOPIC" in str(caught.value)
@@ -188,7 +188,7 @@ def test_bad_topics_in_settings(value: Any, said: str) -> None:
 
 
 def test_a_cluster_has_no_topic_that_learns(tmp_path: Path) -> None:
-    """Where several machines judge pages, a topic that learns is refused, and what helps is said."""
+    """If several machines judge pages, a topic that learns is refused, with a suggestion."""
     settings = {
         "FOCUS_CLUSTER": "auto",
         "JOBDIR": str(tmp_path),
@@ -244,7 +244,7 @@ def test_a_line_that_was_cut_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_arguments_become_settings(tmp_path: Path) -> None:
-    """What is given ends up with the scheduler: the model as goal and in the policy, keywords, cap, budget; the user's go first."""
+    """Arguments reach the scheduler: the model as goal and in the policy, keywords, limit, budget; the user's win."""
     (tmp_path / "words.txt").write_text("\ufeffBees\nqueen excluder  # a phrase\n\n# none\n", encoding="utf-8")
     (tmp_path / "seeds.txt").write_text(
         f"\ufeff{SEED}\n  # comment\n\n{SEED}\nhttp://b.test/#part # why\n", encoding="utf-8"
@@ -313,7 +313,7 @@ def test_paths_stay_short_and_end(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_languages(source: str, header: str, said: str) -> None:
-    """The language is what the page says, at its root, in its head or in the headers."""
+    """The language is declared by the page, at its root, in its head or in the headers."""
     response = HtmlResponse(SEED, body=source.encode(), headers={"Content-Language": header} if header else {})
     assert topic.language(response) == said
 

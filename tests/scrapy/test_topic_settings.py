@@ -55,7 +55,7 @@ def stored(model: LinearRelevance, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pages(site: MockSite) -> MockSite:
-    """A site with ten pages on the topic and ten off it; links say nothing of that but by their words."""
+    """A site with ten pages on the topic and ten off it; links show that only by their words."""
     links = "".join(f"<p><a href=/{i}>{'hive of bees' if i % 2 else 'steel mills'} {i}</a>" for i in range(20))
     site.pages["/"] = (
         f"<title>all</title>{links}<a href=/status?code=404>bees</a><a href=/file?type=text/plain>bees</a>"
@@ -71,7 +71,7 @@ def pages(site: MockSite) -> MockSite:
 def test_pages_on_the_topic_are_the_reward(
     pages: MockSite, model: LinearRelevance, stored: Path, addon: bool, policy: str | None, as_path: bool
 ) -> None:
-    """With any policy, each HTML page that the model finds on the topic is worth 1, and items nothing."""
+    """With any policy, each HTML page that the model finds on the topic earns 1, and items nothing."""
     settings = {"FOCUS_TOPIC": str(stored) if as_path else model, "FOCUS_KEYWORDS": "bees"}
     settings |= TREE if policy is None else {"FOCUS_POLICY": policy, "FOCUS_SEED": 0}
     result = crawl(Follower, settings, addon=addon, seeds=[pages.url("/")])
@@ -100,7 +100,7 @@ def test_the_policy_goes_by_topic_and_keywords(
 
 
 def made(**values: Any) -> tuple[TreeQ, Mission]:
-    """Return the policy of the tree scheduler with some settings, and what it is given."""
+    """Return the policy of the tree scheduler with some settings, and its parameters."""
     config = Config.from_settings(Settings(values), TreeQ)
     policy = config.make_policy()
     assert isinstance(policy, TreeQ)
@@ -108,7 +108,7 @@ def made(**values: Any) -> tuple[TreeQ, Mission]:
 
 
 def test_parameters_of_the_policy_go_first(model: LinearRelevance, stored: Path) -> None:
-    """What ``FOCUS_POLICY_PARAMS`` says is not changed; otherwise the policy has the very model of the goal, read once."""
+    """``FOCUS_POLICY_PARAMS`` takes precedence; otherwise the policy has the very model of the goal, read once."""
     other = LinearRelevance().fit(OFF + ON, [True] * 3 + [False] * 3)
     params = {"relevance": other, "keywords": ["mill"]}
     policy, mission = made(FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees,wax", FOCUS_POLICY_PARAMS=params)
@@ -159,7 +159,7 @@ class Asker(Follower):
 def test_pages_know_why_they_were_fetched(
     pages: MockSite, model: LinearRelevance, tmp_path: Path, addon: bool, policy: str | None
 ) -> None:
-    """Each response has in its meta what the policy said when it chose its link: the same as the decision log has."""
+    """Each response has in its meta the policy's reason for its link: the same as in the decision log."""
     settings = {
         "FOCUS_TOPIC": model,
         "FOCUS_KEYWORDS": "bees",
@@ -182,13 +182,13 @@ def test_pages_know_why_they_were_fetched(
 
 
 def test_without_the_setting_nothing_is_said(pages: MockSite, model: LinearRelevance) -> None:
-    """Meta is as it was, which it also is for the requests that a callback gives."""
+    """Meta is unchanged, also for the requests that a callback yields."""
     result = crawl(Asker, {**TREE, "FOCUS_TOPIC": model}, seeds=[pages.url("/")])
     assert not any(item["had"] for item in result.items)
 
 
 def test_retries_and_redirects_still_know_why(site: MockSite) -> None:
-    """A page that came through a redirect, or at the second try, has the reasons of the link that was chosen."""
+    """A page fetched through a redirect, or at the second try, has the reasons of the chosen link."""
     site.pages["/"] = "<a href=/redirect?to=/ok?end>go</a><a href=/status?code=503>busy</a>"
     settings = {**TREE, "FOCUS_EXPLAIN": True, "RETRY_TIMES": 2, "HTTPERROR_ALLOW_ALL": True, "FOCUS_KEYWORDS": "busy"}
     result = crawl(Asker, settings, seeds=[site.url("/")])
@@ -199,7 +199,7 @@ def test_retries_and_redirects_still_know_why(site: MockSite) -> None:
 
 
 class Speechless(BreadthFirst):
-    """Cannot say why."""
+    """Cannot give reasons."""
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         raise RuntimeError(f"no idea why {pick.url}")
@@ -207,7 +207,7 @@ class Speechless(BreadthFirst):
 
 @WAYS
 def test_a_policy_that_cannot_say_why(site: MockSite, addon: bool) -> None:
-    """Its errors are counted, and the pages come, with no reasons."""
+    """Its errors are counted, and the pages are fetched, without reasons."""
     settings = {"FOCUS_POLICY": Speechless, "FOCUS_EXPLAIN": True}
     result = crawl(Asker, settings, addon=addon, seeds=[site.url("/page/0/10")])
     assert len(result.items) == 10
@@ -216,7 +216,7 @@ def test_a_policy_that_cannot_say_why(site: MockSite, addon: bool) -> None:
 
 
 def test_a_job_goes_on_with_a_model_that_was_moved(pages: MockSite, stored: Path, tmp_path: Path) -> None:
-    """It is the model that counts, not where its file is; with another one the job is refused, and the message names them."""
+    """The model counts, not the path of its file; with another one the job is refused, and the message names both."""
     settings: dict[str, Any] = {
         **TREE,
         "JOBDIR": str(tmp_path / "job"),
@@ -245,7 +245,7 @@ def chosen(caplog: pytest.LogCaptureFixture, default: type[Policy], **values: An
 
 
 def test_a_topic_chooses_the_policy(caplog: pytest.LogCaptureFixture, model: LinearRelevance) -> None:
-    """Where only the default of all crawls would decide, which reads no topic, it is one that does, and one line says so."""
+    """Instead of the default policy, which reads no topic, one that does is chosen, and one line says so."""
     policy, said = chosen(caplog, BranchingBandit, FOCUS_TOPIC=model)
     assert policy is TreeQ
     ((level, text),) = said
@@ -302,7 +302,7 @@ def test_a_topic_decides_in_a_crawl_of_the_default_scheduler(
 
 
 def test_a_job_keeps_its_policy(pages: MockSite, model: LinearRelevance, tmp_path: Path) -> None:
-    """One that began with the default policy by name is refused without it; what to set, the message says."""
+    """A job that began with the default policy by name is refused without it; the message says what to set."""
     settings: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "FOCUS_TOPIC": model, "CONCURRENT_REQUESTS": 1}
     named = {"FOCUS_POLICY": "scrapy_focus.policies.branching.BranchingBandit"}
     first = crawl(Follower, {**settings, **named, "FOCUS_BUDGET_REQUESTS": 8}, seeds=[pages.url("/")])

@@ -81,7 +81,7 @@ def crawl(server: SiteServer, out: Path, settings: dict[str, Any] | None = None,
 
 
 class Bees(NamedTuple):
-    """A crawl for a topic in a made-up web, and what it was given."""
+    """A crawl for a topic in a synthetic web, and its arguments."""
 
     web: MadeUpWeb
     folder: Path
@@ -108,7 +108,7 @@ def bees(tmp_path_factory: pytest.TempPathFactory) -> Bees:
 
 
 def test_each_fetched_page_is_a_line(bees: Bees) -> None:
-    """The results have a line for each page that came, once, relevant or not, with all fields filled as they should be."""
+    """The results have a line for each fetched page, once, relevant or not, with all fields filled."""
     assert bees.run.status == 0, "its budget is used up, as was asked for"
     assert "Traceback" not in bees.run.log
     came = [seen.path for seen in bees.server.log if seen.status == 200 and not seen.path.endswith("/robots.txt")]
@@ -126,7 +126,7 @@ def test_each_fetched_page_is_a_line(bees: Bees) -> None:
 
 
 def test_the_budget_and_the_cap_are_exact(bees: Bees) -> None:
-    """The server saw as many requests as the budget says, and of no domain more pages than the cap; of some as many."""
+    """The server saw as many requests as the budget allows, and at most the limit of pages of each domain."""
     assert bees.server.requests == BUDGET
     came = [seen.path for seen in bees.server.log if seen.status == 200 and not seen.path.endswith("/robots.txt")]
     pages = Counter(domain_of(url.split("/")[2]) for url in came)
@@ -214,7 +214,7 @@ def test_all_languages_come_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cap", [2, 3])
 def test_a_redirect_to_another_domain_is_a_link(tmp_path: Path, cap: int) -> None:
-    """A page is not fetched through a redirect or a refresh if its domain has its share; if there is room, its path tells."""
+    """A redirect or refresh to a domain at its limit is not followed; if there is room, the page's path shows it."""
     moved = Page.of(b"moved", status=301, mime="text/plain", location="http://full.test/3")
     refresh = Page.of(b'<meta http-equiv="refresh" content="0; url=http://full.test/4">')
     pages = {
@@ -243,7 +243,7 @@ def test_a_redirect_to_another_domain_is_a_link(tmp_path: Path, cap: int) -> Non
 
 
 def test_another_policy_and_another_feed(tmp_path: Path) -> None:
-    """With breadth-first in place of TRES, each page is listed too, and why as far as known; feeds of the user's get all, too."""
+    """With breadth-first instead of TRES, each page is listed with a reason if known; the user's feeds work, too."""
     pages = {f"http://h{i}.test/": html(f"http://h{i + 1}.test/ next", text="bees honey") for i in range(30)}
     settings = {
         "FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst",

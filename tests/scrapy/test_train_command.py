@@ -1,4 +1,4 @@
-"""``scrapy focus-train`` and ``scrapy focus-keywords``: what they print and write, and what they say to those who err."""
+"""``scrapy focus-train`` and ``scrapy focus-keywords``: their output, files and error messages."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_model_knows_how_frequent_its_topic_is(folder: Path, capsys: pytest.Ca
 
 
 def test_words_of_vectors_are_known_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --vectors, a model judges words that are in no example, and it is said how many."""
+    """With --vectors, a model judges words that are in no example; the message has their number."""
     pytest.importorskip("gensim")
     words = sorted(set(" ".join(pages(12, on=True)).split()))[:30]
     lines = [f"{word} 1 0.{i:02}" for i, word in enumerate([*words, "unheard"])]
@@ -117,7 +117,7 @@ def test_misjudged_and_empty_pages_are_named(folder: Path, capsys: pytest.Captur
     ("n", "folds"), [(3, "over 3 folds"), (2, "over 2 folds"), (1, "One example of a class is not enough")]
 )
 def test_few_examples(folder: Path, capsys: pytest.CaptureFixture[str], n: int, folds: str) -> None:
-    """Folds become fewer, none is left in the end, and it is said that the numbers are luck; a model comes of it still."""
+    """Fewer folds are used, in the end none; a message says that the numbers are unreliable, but there is a model."""
     for path in sorted((folder / "off").iterdir())[n:]:
         path.unlink()
     said = call(capsys, *TRAIN)
@@ -176,7 +176,7 @@ def keywords(folder: Path, *first: str) -> tuple[str, ...]:
 
 
 def test_keywords_are_expanded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is added and rejected is said with its score, and all keywords can be written to a file that can be read again."""
+    """Added and rejected words are printed with scores, and all keywords can be written to a file and read again."""
     pytest.importorskip("gensim")
     (folder / "vectors.txt").write_text("5 2\nwine 1 0\ngrape 0 1\nbottle 1 1\nengine -1 0\ncellar 1 0.1\n")
     words = keywords(folder, "wine", "grape", "red wine", "zinfandel")

@@ -31,7 +31,7 @@ EVERY = 0.01  # seconds
 
 
 class Noting(EachAgain):
-    """An :class:`EachAgain` that fetches what failed again, too, and notes what it learns."""
+    """An :class:`EachAgain` that revisits failures, too, and notes what it learns."""
 
     def __init__(self, *, every: float = EVERY, times: int = 1_000_000) -> None:
         super().__init__(every=every, times=times)
@@ -53,7 +53,7 @@ class Noting(EachAgain):
         return [outcome for where, outcome in self.came if where == path]
 
     def changed(self, path: str = "/") -> list[bool | None]:
-        """Return what was learned of a path at each visit."""
+        """Return what was learned about a path at each visit."""
         return [outcome.changed for outcome in self.of(path)]
 
 
@@ -106,7 +106,7 @@ def test_an_unchanged_page_costs_no_body_and_no_callback(addon: bool, validators
 
 @pytest.mark.parametrize("validators", ["right", "weak", "dated", "none"])
 def test_a_change_is_found_by_all_that_servers_say(validators: Validators) -> None:
-    """Also where they say nothing: then the text tells. It reaches the callback, and earns what it is worth."""
+    """Even without validators: then the text decides. It reaches the callback, and earns its reward."""
     with VersionSite(lambda path, n: n // 4, validators) as site:
         result = crawl(Reader, again(12), seeds=[site.url("/")])
     assert read(result) == [f"Version {n}" for n in range(4)]
@@ -119,7 +119,7 @@ def test_a_change_is_found_by_all_that_servers_say(validators: Validators) -> No
 
 @pytest.mark.parametrize("validators", ["fixed", "deaf"])
 def test_a_server_that_is_wrong_hides_no_change_for_long(validators: Validators) -> None:
-    """It is found out, and asked for whole pages from then on: the first change comes late, and none after it."""
+    """It is detected, and its pages are fetched in full from then on: only the first change is late."""
     with VersionSite(lambda path, n: n // 10, validators, links=("/a",)) as site:
         result = crawl(Reader, again(64), seeds=[site.url("/")])
     assert set(read(result)) == {f"Version {n}" for n in range(4)}
@@ -317,7 +317,7 @@ def test_the_policy_knows_for_how_long_a_page_is_fresh() -> None:
 
 
 def test_a_spider_may_be_given_unchanged_pages() -> None:
-    """They say so in their flags; one that the server did not send again is an answer 304 without a body."""
+    """Their flags say so; a page that the server did not send again is an answer 304 without a body."""
     with VersionSite(lambda path, n: 0, links=("/a",)) as site:
         result = crawl(Reader, again(12, FOCUS_UNCHANGED=True), seeds=[site.url("/")])
     told = [item for item in result.items if item.get("status") == 304]
@@ -389,7 +389,7 @@ def test_a_record_that_is_none_knows_nothing() -> None:
 
 
 def test_crawls_that_never_come_back_ask_nothing(site: MockSite) -> None:
-    """And have no outcome that tells of changes."""
+    """And their outcomes have no changes."""
     site.answers["/"] = lambda n: (200, {"ETag": '"1"', "Content-Type": "text/html"}, b"home")
     result = crawl(Follower, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, seeds=[site.url("/")])
     assert not [name for name in result.stats if name.startswith("focus/visit/")]

@@ -80,7 +80,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is born is listed soon and once, with its date and where it was found; hubs are visited again and again."""
+    """New pages are listed soon and once, with their date and linking page; hubs are visited repeatedly."""
     with newspaper(SPEED, Unhurried()) as (url, site, clock):
         monkeypatch.setattr(FastClock, "of", lambda text: clock)
         began = clock()
@@ -130,7 +130,7 @@ def start(folder: Path, *words: str) -> Forked:
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
-    """Run it to its end, and return its status and all it said."""
+    """Run it to its end, and return its status and output."""
     process = start(folder, *words)
     said, logged = process.communicate(timeout=HANG)
     return process.returncode, said + logged
@@ -257,7 +257,7 @@ def test_a_command_line_has_other_words() -> None:
 
 
 def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) -> None:
-    """In one line, with status 2; a dry run says what would be sent, and makes nothing."""
+    """In one line, with status 2; a dry run prints what would be sent, and creates nothing."""
     for words, said in (
         (["watch"], "what to watch? Give a URL"),
         (["watch", "example.org"], "how many requests may it send? Give a rate"),
@@ -358,7 +358,7 @@ def test_files_are_kept_current(tmp_path: Path) -> None:
 
 
 def test_files_of_earlier_crawls_are_kept_current(tmp_path: Path) -> None:
-    """A crawl at a rate fetches what an earlier one found, and sees what has changed since, and what changes later."""
+    """A crawl at a rate fetches files of an earlier one, and detects changes since then and later ones."""
     csv_type = {"Content-Type": "text/csv"}
     with MockSite(pages={"/": '<a href="/a.csv">a</a><a href="/b.csv">b</a>'}) as site:
         site.answers = {
@@ -377,7 +377,7 @@ def test_files_of_earlier_crawls_are_kept_current(tmp_path: Path) -> None:
 
 
 def test_what_came_is_written_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, not at each thing that comes; the longer it runs, and the longer writing takes, the later."""
+    """Once, not for each new entry; later the longer it runs, and the longer writing takes."""
     clock, planned, written = [100.0], [], []
 
     def later(seconds: float, call: Any) -> Any:

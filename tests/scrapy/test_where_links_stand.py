@@ -190,7 +190,7 @@ class Ruled(CrawlSpider):
 
 
 def test_the_callback_of_a_link_is_that_of_its_rule(site: MockSite) -> None:
-    """All requests of a CrawlSpider have one callback; what reads the page is the rule's, or nothing."""
+    """All requests of a CrawlSpider have one callback; the reader of a page is the rule's callback, or none."""
     site.pages["/start"] = '<html><body><a href="/list">all</a><a href="/book">one</a></body></html>'
     result = crawl(Ruled, {"FOCUS_POLICY": Noting}, seed=site.url("/start"))
     assert [link.callback for link in result.scheduler.crawl.policy.links] == ["", "parse_book"]
@@ -198,7 +198,7 @@ def test_the_callback_of_a_link_is_that_of_its_rule(site: MockSite) -> None:
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_users_may_say_where_a_link_stands(site: MockSite, addon: bool) -> None:
-    """What a spider puts under ``focus_link`` in the meta goes before what the page says."""
+    """``focus_link`` in a request's meta takes precedence over the page."""
     said = {"tag_path": "json/rows", "anchor": "mine", "context": "all mine"}
     result = crawl(
         Producer, {"FOCUS_POLICY": Noting}, addon=addon, seed=site.url("/page/0/10"),
@@ -209,7 +209,7 @@ def test_users_may_say_where_a_link_stands(site: MockSite, addon: bool) -> None:
 
 
 class TwoPages(Spider):
-    """Reads two pages at once, whose links come in turns."""
+    """Reads two pages at once, whose links alternate."""
 
     name = "two_pages"
 
@@ -245,7 +245,7 @@ def test_pages_side_by_side(site: MockSite, addon: bool, referrer: bool) -> None
 
 
 class SameUrl(Spider):
-    """Reads two answers of one URL at once, whose links come in turns."""
+    """Reads two responses of one URL at once, whose links alternate."""
 
     name = "same_url"
 
@@ -280,7 +280,7 @@ class SameUrl(Spider):
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_pages_that_share_a_url(site: MockSite, addon: bool) -> None:
-    """A link is never taken for one of another page with the same URL, with whose outcome a kill would lose it."""
+    """A link is never assigned to another page with the same URL, whose outcome could lose it at a kill."""
     result = crawl(SameUrl, {"FOCUS_POLICY": Noting}, addon=addon, site=site)
     assert len(result.scheduler.crawl.policy.links) == (4 if addon else 0)
     assert result.stats["focus/link/loose"] == (2 if addon else 6)

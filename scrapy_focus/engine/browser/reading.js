@@ -1,11 +1,11 @@
-// What a page that is read is asked for: whether it changes, which links and buttons it has, and to click these.
+// Functions for a page that is read: whether it changes, its links and buttons, and clicks on these.
 () => {
   const MOST_LINKS = 20000, MOST_GONE = 20000, MOST_BUTTONS = 200, MOST_LOOKED_AT = 3000, DEEPEST = 64,
     MOST_ELEMENTS = 100000, MOST_ROOTS = 500;
   const BUTTONS = "button, summary, input[type=button], [role=button], [onclick], a:not([href]), a[href^='#'], " +
     "a[href^='javascript:' i]";
   const start = location.href;
-  const links = new Map();  // address -> {path, text, index}, path: names of elements from the body down to the link
+  const links = new Map();  // URL -> {path, text, index}, path: names of elements from the body down to the link
   const buttons = new Map();  // number -> element
   const numbers = new WeakMap();
   const opened = [];
@@ -14,14 +14,14 @@
   const observer = new MutationObserver((records) => {
     const counts = (record) => record.type === "attributes" ||
       [...record.addedNodes, ...record.removedNodes].some((node) => node.nodeType === Node.ELEMENT_NODE);
-    if (!records.some(counts)) return;  // a clock, or a number that counts up
+    if (!records.some(counts)) return;  // a clock, or a counter
     changed = performance.now();
   });
   observer.observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ["href", "src"]});
 
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 2000); });
-  const painted = async () => {  // what comes into sight is said in a frame, to scripts that run after it
+  const painted = async () => {  // scripts learn what scrolls into view in a frame, and run after it
     await frame();
     await frame();
     await wait(0);
@@ -37,12 +37,12 @@
 
   function pathOf(element, top = document.body) {
     const path = [];
-    const above = (at) => at.parentElement ?? at.getRootNode().host;  // what stands in a component is in its element
+    const above = (at) => at.parentElement ?? at.getRootNode().host;  // content of a component belongs to its element
     for (let at = element; at && at !== top && path.length < DEEPEST; at = above(at)) path.push(at);
     return path.reverse().map((at) => [at.localName, at.getAttribute("class") || "", at.id || ""]);
   }
 
-  // The document, and the trees of the components in it, as far as they are open.
+  // The document, and the open shadow trees in it.
   function trees() {
     const found = [document];
     let n = 0;
@@ -55,7 +55,7 @@
     return found;
   }
 
-  // The links of the document that were not there before, which are remembered.
+  // The new links of the document, which are remembered.
   function collect() {
     let fresh = 0;
     for (const link of trees().flatMap((tree) => [...tree.links ?? tree.querySelectorAll("a[href], area[href]")])) {
@@ -73,7 +73,7 @@
       !element.closest("form, [contenteditable]") && !element.hasAttribute("download") && shown(element);
   }
 
-  // Buttons as [number, label, all that it says of itself].
+  // Buttons as [number, label, all their text and attributes].
   function offers() {
     const found = [];
     for (const element of trees().flatMap((tree) => [...tree.querySelectorAll(BUTTONS)])) {
@@ -90,10 +90,10 @@
   }
 
   return {
-    // Wait until nothing changes for so many milliseconds from now on, or until so many have passed.
+    // Wait until nothing has changed for so many milliseconds, or until the limit has passed.
     async still(ms, most) {
       const end = performance.now() + most;
-      changed = performance.now();  // what has just come is not shown yet
+      changed = performance.now();  // new content is not shown yet
       for (;;) {
         const now = performance.now(), rest = Math.min(changed + ms, end) - now;
         if (now >= end) return false;
@@ -102,7 +102,7 @@
       }
     },
 
-    // From now on no window is opened, and no file asked for.
+    // From now on no window is opened, and no file requested.
     begin() {
       window.open = (url) => {
         try {
@@ -110,7 +110,7 @@
         } catch {}
         return null;
       };
-      // Of several files that are asked for at once, the developer tools see only the first.
+      // Of several simultaneous downloads, the developer tools see only the first.
       const click = HTMLElement.prototype.click;
       HTMLAnchorElement.prototype.click = function () {
         if (this.hasAttribute("download") && address(this)) opened.push(this.href);
@@ -126,7 +126,7 @@
       return links.size;
     },
 
-    // To the end of the page, and of what scrolls in it.
+    // Scroll to the end of the page, and of scrollable elements in it.
     async scroll() {
       let n = 0;
       for (const element of [document.scrollingElement, ...document.body?.getElementsByTagName("*") ?? []]) {
@@ -142,7 +142,7 @@
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
     },
 
-    // Remember the links that the page had before its scripts ran; not those that are still to be filled in.
+    // Remember the links that the page had before its scripts ran, except placeholders.
     recall(source) {
       const plain = new DOMParser().parseFromString(source, "text/html");
       const base = plain.querySelector("base[href]")?.getAttribute("href") ?? "";
@@ -161,7 +161,7 @@
       }
     },
 
-    // Whether something was to be opened.
+    // Whether a click tried to open something.
     led() {
       return opened.length > 0;
     },
@@ -172,7 +172,7 @@
       await painted();
     },
 
-    // Put a link where a button is, or at the end of the page, unless there is one to the same address.
+    // Put a link in place of a button, or at the end of the page, unless there is one to the same URL.
     place(number, url) {
       const button = buttons.get(number), body = document.body ?? document.documentElement;
       const at = url.split("#")[0];
@@ -192,7 +192,7 @@
       return true;
     },
 
-    // The address is what it was, and links that are gone stand at the end of the page, where they stood.
+    // Restore the URL, and put links that disappeared at the end of the page, with their former places.
     end() {
       collect();
       observer.disconnect();

@@ -26,7 +26,7 @@ def opened(path: Path, **states: State) -> KeptAnswers:
 
 
 def test_an_answer_is_there_until_its_page_is_done(tmp_path: Path) -> None:
-    """After a kill each answer of a page that was not done is given once, in every run until it is."""
+    """After a kill each response of an unfinished page is returned once, in every run until the page is done."""
     first = opened(tmp_path / "answers")
     for key in (1, 2, 3):
         first.keep(key, A, ("text", key))
@@ -53,7 +53,7 @@ def test_what_was_done_before_it_was_taken_is_gone(tmp_path: Path) -> None:
 
 
 def test_the_last_answer_counts(tmp_path: Path) -> None:
-    """Where a request was sent once more, what it got then is taken; a redirect has an answer for each step."""
+    """If a request was sent once more, its last response is used; a redirect has a response for each step."""
     first = opened(tmp_path / "answers")
     for answer in (503, 200):
         first.keep(1, A, (answer,))

@@ -74,7 +74,7 @@ def stat(log: str, name: str) -> int:
 
 @pytest.mark.parametrize("addon", [True], ids=["addon"])
 def test_a_page_is_asked_for_once_though_its_callback_was_killed(site: MockSite, tmp_path: Path, addon: bool) -> None:
-    """So is each step of a redirect; the page is as it was, is counted once, and its items are those of any other run."""
+    """So is each step of a redirect; the page is unchanged and counted once, with the items of any other run."""
     site.pages[f"/page/5/{PAGES}"] = tree_page(5, PAGES) + '<a href="/redirect?to=/redirect?to=/ok?end">x</a>'
     with_it = {"ADDONS": '{"scrapy_focus.Addon": 500}'} if addon else {"SCHEDULER": "scrapy_focus.FocusScheduler"}
     with_it["FOCUS_KILL_SAFE_FETCH"] = "1"
@@ -98,7 +98,7 @@ def test_a_page_is_asked_for_once_though_its_callback_was_killed(site: MockSite,
 
 
 def test_without_it_such_a_page_is_asked_for_again(site: MockSite, tmp_path: Path) -> None:
-    """And nothing is written; what an earlier run with the setting kept is dropped."""
+    """And nothing is written; responses stored by an earlier run with the setting are dropped."""
     at = f"/page/3/{PAGES}"
     line = {"SCHEDULER": "scrapy_focus.FocusScheduler"}
     assert run(tmp_path, site, at, FOCUS_KILL_SAFE_FETCH="1", **line)[0] == -signal.SIGKILL

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def test_a_304_that_was_kept_answers_no_other_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a visit asks may come out otherwise after a kill; the page is fetched then."""
+    """A visit may have conditions only before or only after a kill; the page is fetched then."""
     monkeypatch.setattr(KeptAnswers, "take", lambda self, key, question: NO_PAGE)
     with VersionSite(lambda path, n: 0) as site:
         settings = test_visits.again(

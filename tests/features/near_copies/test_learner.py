@@ -149,7 +149,7 @@ def test_two_parameters_are_learned_one_after_the_other() -> None:
 
 
 def test_well_known_parameters_are_ignored_at_once_and_can_be_unlearned() -> None:
-    """They too matter where a pair says so."""
+    """They too matter if a pair shows it."""
     near = NearCopies()
     assert stripped(near, "http://h/a?utm_source=x&id=1") == "http://h/a?id=1"
     assert stripped(near, "http://h/a;jsessionid=12AB?id=1") == "http://h/a?id=1"
@@ -269,7 +269,7 @@ def test_a_parameter_that_never_makes_a_pair_is_rarely_looked_at() -> None:
 
 
 def test_a_parameter_that_matters_is_not_looked_at() -> None:
-    """Eight pairs that came out different are enough."""
+    """Eight different pairs are enough."""
     near = NearCopies()
     for number in range(9):
         near.learn(f"http://h/item?id={number}", number + 1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_near_copies_learn_nothing_from_later_visits() -> None:
-    """A page that changes while it is watched says nothing of its parameters."""
+    """A page that changes while it is watched teaches nothing about its parameters."""
     with CopySite(shelves=6, items=2, sorts=True) as shop:
         shop.own = lambda path, query: _changing(shop, path, query)
         settings = test_visits.again(
@@ -30,7 +30,7 @@ def test_near_copies_learn_nothing_from_later_visits() -> None:
 
 
 def _changing(shop: CopySite, path: str, query: dict[str, str]) -> str | None:
-    """Return a shelf with another text at each later request for one of its URLs."""
+    """Return a shelf with a different text at each later request for one of its URLs."""
     kind, _, number = path[1:].partition("/")
     if kind != "shelf":
         return None

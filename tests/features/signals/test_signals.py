@@ -1,4 +1,4 @@
-"""What sitemaps, feeds and pings say of known pages reaches policies that listen, and no others."""
+"""What sitemaps, feeds and pings say about known pages reaches policies that listen, and no others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LONG = 900.0  # seconds that no crawl of these tests takes
 
 
 class Listening(EachAgain):
-    """Asks for listings again and again, for pages when somebody says that they changed."""
+    """Fetches listings repeatedly, and pages when a signal reports a change."""
 
     woken = 1.0  # rank of those
 
@@ -77,7 +77,7 @@ class Listening(EachAgain):
 
 
 class Machines(Follower):
-    """Follows links, and what listings say."""
+    """Follows links, and the entries of listings."""
 
     name = "machines"
 
@@ -222,7 +222,7 @@ def test_an_index_tells_which_sitemaps_changed(site: MockSite) -> None:
 
 
 def test_no_date_of_the_future_is_believed(site: MockSite) -> None:
-    """Nor what is none; both are counted, and said once."""
+    """Nor an invalid one; both are counted, and logged once."""
     site.pages |= {"/": '<a href="/a">a</a><a href="/b">b</a><a href="/c">c</a><a href="/sitemap.xml">map</a>'}
     dates = [(ago(-48), "/a"), ("9999-12-31", "/b"), ("last tuesday", "/c")]
     say(site, "/sitemap.xml", SITEMAP.format("".join(url(site, path, said) for said, path in dates)))
@@ -235,7 +235,7 @@ def test_no_date_of_the_future_is_believed(site: MockSite) -> None:
 
 
 class Maps(SitemapSpider):
-    """Scrapy's own spider for sitemaps, whose callbacks know nothing of this."""
+    """Scrapy's own spider for sitemaps, whose callbacks are unaware of this."""
 
     name = "maps"
     site: Any = None
@@ -335,7 +335,7 @@ def documented() -> Any:
 
 
 def test_a_hub_has_a_feed_fetched(site: MockSite) -> None:
-    """The extension of the documentation: it says what it subscribed to, and believes who knows the secret."""
+    """The extension of the documentation: it names its subscription, and trusts senders with the secret."""
     site.pages["/"] = "<p>nothing</p>"
     say(site, "/feed.xml", RSS.format(item("/a", "A")), mime="application/rss+xml")
     with socket.socket() as free:
@@ -385,7 +385,7 @@ def test_a_hub_has_a_feed_fetched(site: MockSite) -> None:
 
 
 class Once(Listening):
-    """Fetches listings three times, and of pages that changed each again, once for each time that it hears so."""
+    """Fetches listings three times, and changed pages again, once for each signal."""
 
     woken = -1e6
 

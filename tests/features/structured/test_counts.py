@@ -1,4 +1,4 @@
-"""What pages say to machines is counted."""
+"""Structured data of pages is counted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pages(site: MockSite) -> MockSite:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_pages_of_a_wanted_type_are_the_reward(pages: MockSite, policy: str | None) -> None:
-    """With any policy, each HTML page with a thing of such a type is worth 1; what was read is counted."""
+    """With any policy, each HTML page with a thing of such a type earns 1; everything read is counted."""
     settings = {"FOCUS_STRUCTURED": ["schema:Event", "Recipe"], "FOCUS_SEED": 0}
     result = crawl(Follower, settings | ({"FOCUS_POLICY": policy} if policy else {}), seeds=[pages.url("/")])
     assert len(pages.paths) == 15

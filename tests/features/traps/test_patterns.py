@@ -1,4 +1,4 @@
-"""What tells an endless site from a large one."""
+"""Limits that separate an endless site from a large one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_limits_are_those_of_the_settings() -> None:
 
 
 def test_the_table_of_limits_has_the_defaults() -> None:
-    """``SECURITY.rst`` says the same numbers."""
+    """``SECURITY.rst`` has the same numbers."""
     table = " ".join((Path(__file__).parents[3] / "SECURITY.rst").read_text(encoding="utf-8").split())
     limits = Limits()
     assert f"the first {limits.links:,} - ``FOCUS_MAX_LINKS``" in table

@@ -63,7 +63,7 @@ def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> 
 @pytest.mark.reactor
 @ADDON
 def test_the_loop_goes_on_while_links_are_refused(site: MockSite, addon: bool) -> None:
-    """A callback that gives thousands of links too many is parted from the loop again and again."""
+    """A callback that yields thousands of links too many yields to the event loop repeatedly."""
     site.pages["/"] = links([f"/a{i}" for i in range(5000)])
 
     class Floods(Ticking):
@@ -109,7 +109,7 @@ def test_requests_that_code_makes_are_no_links(site: MockSite, addon: bool, kind
 
 @ADDON
 def test_links_that_are_known_do_not_count(site: MockSite, addon: bool) -> None:
-    """A page whose first links are known gives as many new ones as any."""
+    """A page whose first links are known may have as many new ones as any."""
     known = [f"/a{i}" for i in range(10)]
     site.pages |= {"/": links(known), "/a0": links([*known, *(f"/b{i}" for i in range(20))])}
     crawl(Follower, LINKS | {"FOCUS_MAX_LINKS": 10}, addon=addon, seeds=[site.url("/")])
