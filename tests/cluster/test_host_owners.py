@@ -72,7 +72,7 @@ def test_hosts_of_who_went_rest() -> None:
     assert some.owner("other") == "b"
 
 
-def test_who_comes_back_has_its_hosts_unless_another_does() -> None:
+def test_a_returning_worker_gets_its_hosts_unless_another_has_them() -> None:
     """Resting hosts return to their last owner only; unknown ones go to the first worker that names them."""
     some = hosts()
     some.take("h", "a", 0.0)

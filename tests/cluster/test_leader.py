@@ -129,7 +129,7 @@ def test_what_lies_ready_for_the_living_stays(stage: Callable[..., Stage]) -> No
     assert s.leader.crawl.leases.owners == before
 
 
-def test_links_of_a_report_that_does_not_count_are_told_again(stage: Callable[..., Stage]) -> None:
+def test_links_of_an_ignored_report_are_sent_again(stage: Callable[..., Stage]) -> None:
     """New ones are named in the answer, so that the worker sends them again when it finds them again."""
     s = stage(found=1)
     worker = s.workers[0]
@@ -281,7 +281,7 @@ def test_hosts_of_the_dead_rest(stage: Callable[..., Stage]) -> None:
     assert s.leader.is_closed
 
 
-def test_who_comes_back_keeps_its_hosts(stage: Callable[..., Stage]) -> None:
+def test_a_returning_worker_keeps_its_hosts(stage: Callable[..., Stage]) -> None:
     """A new leader waits for workers with leases, and then leases the hosts that they name only to them."""
     s = stage(found=0, per_host=8)
     first, second = s.workers
@@ -299,7 +299,7 @@ def test_who_comes_back_keeps_its_hosts(stage: Callable[..., Stage]) -> None:
     assert {lease.host for lease in first.exchange(s.leader, 5).leases} <= {"a"}
 
 
-def test_the_hosts_of_who_may_come_back_are_closed(stage: Callable[..., Stage]) -> None:
+def test_hosts_of_workers_that_may_return_are_closed(stage: Callable[..., Stage]) -> None:
     """After a while a new leader leases other hosts, and those once their workers did not return and they rested."""
     s = stage(found=0, per_host=8)
     first, second = s.workers

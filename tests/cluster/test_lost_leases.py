@@ -146,7 +146,7 @@ def test_a_page_is_not_fetched_beside_itself(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_what_was_not_heard_is_told_again(tmp_path: Path) -> None:
+def test_unanswered_reports_are_sent_again(tmp_path: Path) -> None:
     """Links and redirect targets are sent again, also if known links are dropped early."""
 
     async def act(scene: Scene) -> None:

@@ -124,9 +124,7 @@ def test_a_head_that_is_away_for_long_ends_no_worker(ray: Ray, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("what", ["leader", "head"])
-def test_a_leader_whose_folder_is_gone_waits_for_it_and_begins_nothing_anew(
-    ray: Ray, tmp_path: Path, what: str
-) -> None:
+def test_a_leader_waits_for_its_missing_folder_and_does_not_start_again(ray: Ray, tmp_path: Path, what: str) -> None:
     """Whether Ray starts it again, or its workers make another one."""
     with ManyHosts(400, 30, latency=0.15) as site, Fleet(ray, site, tmp_path / "moved", random.Random(5), 2) as fleet:
         while len(site.log) < 100:

@@ -176,7 +176,7 @@ class OneAfterTheOther(Follower):
             yield Request(seed)
 
 
-def test_links_are_told_again_that_the_policy_left(sites: list[MockSite], tmp_path: Path) -> None:
+def test_links_that_the_policy_left_are_sent_again(sites: list[MockSite], tmp_path: Path) -> None:
     """A worker sends a link again if the policy left it unchanged."""
     for site in sites:
         site.pages |= {"/": '<a href="/a">a</a><a href="/b">b</a>', "/other": '<a href="/a">a</a>'}
@@ -186,7 +186,7 @@ def test_links_are_told_again_that_the_policy_left(sites: list[MockSite], tmp_pa
     assert sorted(fetched(sites)) == sorted(site.url(path) for site in sites for path in ("/", "/a", "/other"))
 
 
-def test_pages_come_back(sites: list[MockSite], tmp_path: Path) -> None:
+def test_pages_are_revisited(sites: list[MockSite], tmp_path: Path) -> None:
     """Each page is fetched at its times, by the owner of its host, and with conditions."""
     for site in sites:
         page = (200, {"Content-Type": "text/html", "ETag": '"1"'}, b"<html><a href='/child'>")
@@ -257,7 +257,7 @@ class Slow(Follower):
             await asyncio.sleep(0.1)
 
 
-def test_a_start_that_goes_on(sites: list[MockSite], tmp_path: Path) -> None:
+def test_a_start_that_takes_long(sites: list[MockSite], tmp_path: Path) -> None:
     """Idle workers wait for what others may still find; what both start with is fetched once."""
     result = share(Slow, tmp_path, seeds=[site.url("/page/0/5") for site in sites])
     assert sorted(fetched(sites)) == sorted(site.url(path) for site in sites for path in tree_paths(5))
@@ -340,7 +340,7 @@ class Asks(BreadthFirst):
         self.texts.append(outcome.page.text)
 
 
-def test_policies_are_told_what_they_ask_for(sites: list[MockSite], tmp_path: Path) -> None:
+def test_policies_receive_what_they_ask_for(sites: list[MockSite], tmp_path: Path) -> None:
     """Texts of pages and keys of known links are sent to the leader, for a policy that uses them."""
     result = share(
         Follower, tmp_path, {"FOCUS_POLICY": Asks}, addon=True, seeds=[site.url("/page/0/7") for site in sites]

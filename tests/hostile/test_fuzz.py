@@ -20,7 +20,7 @@ def test_no_parser_raises(name: str, step: int, seeds: list[bytes], monkeypatch:
         fuzz.PARSERS[name](data)
 
 
-def test_a_fuzzer_keeps_what_raises_and_goes_on(tmp_path, monkeypatch) -> None:
+def test_a_fuzzer_keeps_what_raises_and_continues(tmp_path, monkeypatch) -> None:
     """An exception becomes a finding that can be replayed, once for each place."""
 
     def raises(data: bytes) -> None:

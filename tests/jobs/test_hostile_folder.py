@@ -275,7 +275,7 @@ def test_a_journal_full_of_beginnings_is_looked_through_in_bounded_time(tmp_path
     assert summed_bytes <= 10 * len(data)
 
 
-def test_an_event_that_cannot_be_stored_is_an_error_where_it_is_told(tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_stored_is_an_error_at_once(tmp_path: Path) -> None:
     """The error occurs when it is written, and not on resume; earlier events stay."""
     journal = Journal(tmp_path / "journal.1")
     journal.append(("sent", None, 1))

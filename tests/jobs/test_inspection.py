@@ -195,7 +195,7 @@ def test_the_counts_are_those_of_the_frontier(name: str, tmp_path: Path) -> None
     assert not (tmp_path / "focus" / f"{FILE}-wal").exists(), "looking leaves nothing behind"
 
 
-def test_a_running_crawl_can_be_looked_at(tmp_path: Path) -> None:
+def test_a_running_crawl_can_be_inspected(tmp_path: Path) -> None:
     """At each step, with a checkpoint after every third outcome, the counts add up; the crawl is not disturbed."""
     crawl = Crawl(BreadthFirst(), strict=True, job=Job(tmp_path / "focus", every=3))
     crawl.add(links(*range(40)))
@@ -376,7 +376,7 @@ def test_events_that_make_no_sense_are_found(event: tuple[Any, ...], job: Path) 
     resumed(job, BreadthFirst())
 
 
-def test_a_missing_journal_is_begun_anew(job: Path) -> None:
+def test_a_missing_journal_is_created(job: Path) -> None:
     """The content of the checkpoint stays, and later events are reported as lost."""
     path = journal_of(job)
     path.rename(path.with_suffix(".4"))
@@ -418,7 +418,7 @@ def test_journals_that_nothing_needs_do_no_harm(job: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_that_is_lost_begins_anew(
+def test_a_lost_policy_learns_again(
     name: str, statement: str, made: dict[str, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """All links are still queued, including those in flight; later events are read again; a later kill is survived."""
@@ -489,7 +489,7 @@ class Homeless(Random):
     earned = 2.5
 
 
-def test_a_job_can_be_looked_at_where_the_class_of_its_policy_is_not(
+def test_a_job_can_be_inspected_without_the_class_of_its_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Outside of the project the status has the best arms and the first rows of tables, and a check finds all well;

@@ -124,7 +124,7 @@ def test_a_stopped_crawl_loses_nothing(tmp_path: Path) -> None:
     second.close()
 
 
-def test_links_are_read_anew_when_a_topic_has_learned(tmp_path: Path) -> None:
+def test_links_are_read_again_when_a_topic_has_learned(tmp_path: Path) -> None:
     """What a link's words scored is remembered until the topic has learned more, and not beyond."""
     topic = Growing("honey")
     policy = BestFirst()

@@ -80,7 +80,7 @@ def test_who_looks_at_it_changes_nothing(look: Any, jobs: Path) -> None:
     assert (job / "focus" / "frontier.sqlite").read_bytes() == before
 
 
-def test_a_malformed_one_is_made_anew(jobs: Path) -> None:
+def test_a_malformed_one_is_rebuilt(jobs: Path) -> None:
     """Its rows have no checksums, and are accepted without."""
     job = jobs / "breadth"
     path = job / "focus" / "frontier.sqlite"

@@ -51,7 +51,7 @@ def resumed(jobdir: Path, policy: Policy) -> list[Any]:
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_stopped_crawl_goes_on_the_same_with_and_without_its_index(name: str, tmp_path: Path) -> None:
+def test_a_stopped_crawl_resumes_the_same_with_and_without_its_index(name: str, tmp_path: Path) -> None:
     """Queued links, choices, outcomes and the next random numbers are equal; each stop leaves an index."""
     stopped(tmp_path / "job", POLICIES[name]())
     assert (tmp_path / "job/focus" / INDEX).exists()
@@ -65,7 +65,7 @@ def test_a_stopped_crawl_goes_on_the_same_with_and_without_its_index(name: str, 
 
 
 @pytest.mark.slow
-def test_a_tree_that_divided_its_links_goes_on_the_same(tmp_path: Path) -> None:
+def test_a_tree_that_divided_its_links_resumes_the_same(tmp_path: Path) -> None:
     """The divisions are in the index, and the policy makes them again."""
     web = Web()
     crawl = crawl_of(web, TreeQ(keywords=["cheese"]), job=Job(tmp_path / "job", every=50))

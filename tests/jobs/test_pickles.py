@@ -70,7 +70,7 @@ class Calls:
 
 
 @given(PLAIN)
-def test_plain_values_come_back(value: Any) -> None:
+def test_plain_values_are_restored(value: Any) -> None:
     """As they were, tuples as tuples and bytes as bytes."""
     assert loads_plain(dumps_plain(value)) == value
 
@@ -147,7 +147,7 @@ def values() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", values())
-def test_what_policies_hold_comes_back(name: str) -> None:
+def test_values_of_policies_are_restored(name: str) -> None:
     """Of the same types, with the same values; arrays can be written to."""
     value = values()[name]
     classes = Classes([__name__])
@@ -185,7 +185,7 @@ def test_older_random_numbers_continue() -> None:
     assert own_back.random() == own.random()
 
 
-def test_a_classifier_comes_back() -> None:
+def test_a_classifier_is_restored() -> None:
     """Its learned state is restored."""
     model = SGDClassifier(loss="log_loss", random_state=1).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
     classes = Classes()

@@ -53,7 +53,7 @@ def resumed(policy: Policy, folder: Path, **options: Any) -> Crawl:
 
 
 @pytest.mark.parametrize("policy", [BreadthFirst, Random, lambda: TagPath(probe=False), BranchingBandit])
-def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -> None:
+def test_a_crawl_resumes_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -> None:
     """Counts, rewards and budget continue, picks in flight are queued again, and the policy chooses as before."""
     clock = Clock()
     stopped(policy(), tmp_path / "stopped", budget=Budget(requests=100), clock=clock)
@@ -126,7 +126,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "pid"}
 
 
-def test_a_plateau_goes_on(tmp_path: Path) -> None:
+def test_a_plateau_is_restored(tmp_path: Path) -> None:
     """The average of the slopes, and how long it was low, are kept for the next run."""
 
     def plateau() -> Plateau:
@@ -139,7 +139,7 @@ def test_a_plateau_goes_on(tmp_path: Path) -> None:
     later.close()
 
 
-def test_a_cost_limit_goes_on(tmp_path: Path) -> None:
+def test_a_cost_limit_is_restored(tmp_path: Path) -> None:
     """The time of the last find is kept for the next run; the stored state is valid."""
 
     def run(folder: Path, steps: list[int]) -> list[str]:

@@ -54,7 +54,7 @@ def test_cookies_are_kept(site: MockSite, addon: bool) -> None:
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("policy", [TAG_PATH, BREADTH_FIRST], ids=["tagpath", "breadth_first"])
-def test_a_stopped_crawl_goes_on(site: MockSite, tmp_path: Path, policy: str, addon: bool) -> None:
+def test_a_stopped_crawl_resumes(site: MockSite, tmp_path: Path, policy: str, addon: bool) -> None:
     """Over two runs with one JOBDIR every page is fetched once, whatever was in flight when the first one stopped."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_POLICY": policy}
     first = crawl(
@@ -83,7 +83,7 @@ def test_an_answer_after_the_end_is_no_error(site: MockSite, tmp_path: Path, cap
     assert crawl(Follower, {"JOBDIR": str(tmp_path)}, seeds=[site.url("/page/0/20")]).reason == "finished"
 
 
-def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
+def test_learned_state_is_restored(site: MockSite, tmp_path: Path) -> None:
     """Arms, pulls and rewards of the first run exist in the second, which resumes from them."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_SEED": 1}
     first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": 40}, seeds=[site.url("/page/0/120")])
@@ -99,7 +99,7 @@ def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
 
 
 @ADDON
-def test_budgets_go_on(site: MockSite, tmp_path: Path, addon: bool) -> None:
+def test_budgets_continue(site: MockSite, tmp_path: Path, addon: bool) -> None:
     """A budget is for all runs together: the second cannot use what the first used."""
     settings = {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": True}
     seeds = [site.url("/page/0/500")]

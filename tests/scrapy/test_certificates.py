@@ -98,7 +98,7 @@ def test_a_certificate_that_browsers_warn_of_is_named_once(tmp_path: Path, issue
 
 
 @pytest.mark.reactor
-def test_a_certificate_that_is_checked_is_not_looked_at(tmp_path: Path) -> None:
+def test_a_certificate_that_scrapy_checks_is_ignored(tmp_path: Path) -> None:
     """With Scrapy's own check such a host is refused, and the last line gives the reason."""
     with served(certified(tmp_path, "localhost", 9)) as url:
         result = crawl(Follower, {"DOWNLOAD_VERIFY_CERTIFICATES": True, "RETRY_TIMES": 0}, addon=True, seeds=[url])

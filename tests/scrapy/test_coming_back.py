@@ -145,7 +145,7 @@ def test_without_such_a_policy_start_requests_are_what_they_were(site: MockSite)
     assert Counter(site.paths) == {"/": 3, "/1": 1, "/2": 2}
 
 
-def test_a_crawl_may_be_told_a_faster_time(site: MockSite) -> None:
+def test_a_crawl_may_have_a_faster_clock(site: MockSite) -> None:
     """Pages are revisited at their times by the given clock, on which an hour takes less than a second."""
     family(site)
     speed, begin = 5000.0, 1e6

@@ -96,7 +96,7 @@ def files() -> Iterator[MockSite]:
         ("html", {"/", "/page.html"}),
     ],
 )
-def test_files_are_told_by_what_there_is(files: MockSite, tmp_path: Path, types: str, found: set[str]) -> None:
+def test_files_are_recognized_by_any_sign(files: MockSite, tmp_path: Path, types: str, found: set[str]) -> None:
     """By extension, known or not, MIME type, expression, name and first bytes; whatever type the server sends."""
     crawled = crawl(
         DatasetsSpider, {"SCHEDULER": "scrapy_focus.FocusScheduler"}, root=[files.url("/")], targets=types,

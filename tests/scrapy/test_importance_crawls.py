@@ -81,7 +81,7 @@ def crawled(server: SiteServer, *, addon: bool) -> Crawled:
 
 
 @pytest.mark.parametrize("addon", [False, True])
-def test_a_policy_is_told_of_links_that_lead_elsewhere_and_of_redirects(server: SiteServer, addon: bool) -> None:
+def test_a_policy_receives_external_links_and_redirects(server: SiteServer, addon: bool) -> None:
     """Different links count once. A redirect to a known page counts as that page."""
     policy = crawled(server, addon=addon).policy
     assert {path: outside for path, (outside, _) in policy.told.items()} == {

@@ -288,7 +288,7 @@ class Otherwise(ImportantSpider):
 
 
 @pytest.mark.parametrize("chosen", [{"FOCUS_POLICY": BREADTH_FIRST}, {"SCHEDULER": STOCK}])
-def test_what_is_not_told_of_all_links(
+def test_ranks_without_all_links_are_marked(
     web: MockSite, tmp_path: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With another policy or scheduler, pages come in its order; a message says that ranks are not exact then."""

@@ -76,7 +76,7 @@ def test_what_was_learned_is_written_however_a_crawl_ends(site: MockSite, tmp_pa
     assert [each.name for each in tmp_path.iterdir()] == ["learned.npz"]
 
 
-def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -> None:
+def test_a_job_resumes_with_its_original_file(site: MockSite, tmp_path: Path) -> None:
     """The file is read once: a resumed crawl has its own record, and its learned state is written again."""
     path = tmp_path / "learned.npz"
     seeds = [site.url("/page/0/120")]
@@ -98,7 +98,7 @@ def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -
     assert (tmp_path / "later.npz").stat().st_size > 500
 
 
-def test_a_crawl_that_comes_back_begins_with_what_another_learned(site: MockSite, tmp_path: Path) -> None:
+def test_a_crawl_with_revisits_starts_with_what_another_learned(site: MockSite, tmp_path: Path) -> None:
     """Its own pages that are known are no part of it."""
     path = tmp_path / "learned.npz"
     settings = {"FOCUS_POLICY": Revisits, "FOCUS_BUDGET_REQUESTS": 30, "FOCUS_LEARNED_TO": str(path)}

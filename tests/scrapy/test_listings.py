@@ -112,7 +112,7 @@ def oddities(site: MockSite) -> list[str]:
     return sorted(f"{name}.csv" for name in forms)
 
 
-def test_sitemaps_are_told_by_their_content(site: MockSite, tmp_path: Path) -> None:
+def test_sitemaps_are_recognized_by_their_content(site: MockSite, tmp_path: Path) -> None:
     """Text, RSS, Atom and HTML in an index, XML that is called HTML: whatever is named as a sitemap is read as one."""
     site.pages["/start"] = "<html><body>nothing here</body></html>"
     say(site, "/robots.txt", "text/plain", "User-agent: *\nsitemap: /index.xml\n")

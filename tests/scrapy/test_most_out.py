@@ -269,7 +269,7 @@ def test_redirects_and_retries_are_one_pick(site: MockSite) -> None:
 
 
 @pytest.mark.slow
-def test_a_resumed_crawl_goes_on_with_as_many(site: MockSite, tmp_path: Path) -> None:
+def test_a_resumed_crawl_continues_with_as_many(site: MockSite, tmp_path: Path) -> None:
     """What an earlier run learned counts, from its first choice on."""
     settings = {**MANY, "FOCUS_POLICY": Counting, "JOBDIR": str(tmp_path)}
     crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 150}, seeds=_linked(site, 400))

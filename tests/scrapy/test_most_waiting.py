@@ -112,7 +112,7 @@ class Kept(Follower):
 @pytest.mark.slow
 @pytest.mark.parametrize("spider", [Follower, Kept])
 @pytest.mark.parametrize("addon", [False, True])
-def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:
+def test_links_given_up_can_be_found_again(web: MockSite, spider: type[Follower], addon: bool) -> None:
     """Links that are found often later are fetched after all, once; requests of those given up are not held."""
     settings = {"FOCUS_POLICY": Popular, "FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8}
     result = crawl(spider, settings, addon=addon, seeds=[web.url("/0")])

@@ -206,7 +206,7 @@ def test_none_is_needed(site: MockSite) -> None:
 
 
 @pytest.mark.usefixtures("no_browser")
-def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
+def test_the_log_names_pages_that_seem_to_need_one(site: MockSite) -> None:
     """Pages that scripts seem to fill, by their template; not those without scripts."""
     url = app(site, 5)
     site.pages["/"] += "".join(f'<a href="/note/{i}">note</a>' for i in range(1, 6))
@@ -319,7 +319,7 @@ class Noting(RenderAtOnce):
 
 
 @pytest.mark.parametrize("settings", [{}, {"FOCUS_RENDER": "never"}])
-def test_where_no_browser_may_be_asked_the_policy_is_told(site: MockSite, settings: dict[str, Any]) -> None:
+def test_the_policy_learns_that_no_browser_may_be_used(site: MockSite, settings: dict[str, Any]) -> None:
     """Without the add-on, or with rendering turned off, pages are fetched unrendered, and reported so."""
     result = crawl(Follower, {"FOCUS_POLICY": Noting, **settings}, addon=bool(settings), seeds=[served(site)])
     assert site.asked == [("GET", "/"), ("GET", "/ok?plain")]

@@ -174,7 +174,7 @@ class Posting(Spider):
 
 
 @ADDON
-def test_a_form_is_not_looked_at_with_a_head(site: MockSite, addon: bool) -> None:
+def test_a_form_is_not_probed_with_a_head(site: MockSite, addon: bool) -> None:
     """If a policy asks for a HEAD, a request with a body is sent unchanged."""
     result = crawl(Posting, ALL_HEADS, addon=addon, url=site.url("/ok"))
     assert site.asked == [("POST", "/ok")]

@@ -366,7 +366,7 @@ def test_links_cross_no_layer_in_vain(monkeypatch: pytest.MonkeyPatch, mode: str
 
 
 @pytest.mark.parametrize("mode", ["learn", "always"])
-def test_why_there_is_none_is_told(root: str, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def test_the_log_says_why_there_is_none(root: str, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """In one line, whoever wanted a browser; with ``"never"`` there is none."""
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
     result = crawl(Follower, {**SETTINGS, "FOCUS_RENDER": mode}, addon=True, seeds=[root])

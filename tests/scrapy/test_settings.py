@@ -86,7 +86,7 @@ def test_components_can_be_moved_or_turned_off(name: str, component: type, order
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "component"), COMPONENTS)
-def test_crawls_go_on_without_a_component(site: MockSite, name: str, component: type) -> None:
+def test_crawls_continue_without_a_component(site: MockSite, name: str, component: type) -> None:
     """With any one component turned off, the whole site is crawled."""
     result = crawl(Follower, {name: {component: None}}, addon=True, seeds=[site.url("/page/0/20")])
     assert sorted(site.paths) == sorted(tree_paths(20))

@@ -61,13 +61,13 @@ def test_ordinary_scripts_are_passed_over(ministry: MockSite) -> None:
     assert not result.logged("Scripts seem to fill")
 
 
-def test_a_policy_that_asks_for_no_browser_is_not_told_of_one(ministry: MockSite) -> None:
+def test_nothing_is_logged_for_a_policy_without_renderings(ministry: MockSite) -> None:
     """A crawl that would not use it logs nothing."""
     result = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST}, addon=True, seeds=[ministry.url("/")])
     assert "browser" not in ending_of(result.crawler).sentence
 
 
-def test_who_turned_browsers_off_is_told_how_to_turn_them_on(ministry: MockSite) -> None:
+def test_the_log_says_how_to_turn_browsers_on(ministry: MockSite) -> None:
     """It names the setting, and what has to be installed."""
     result = crawl(Follower, {"FOCUS_RENDER": "never"}, addon=True, seeds=[ministry.url("/")])
     said = 'to use one, set FOCUS_RENDER = "learn", which needs pip install "scrapy-focus[playwright]"'

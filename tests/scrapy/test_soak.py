@@ -74,7 +74,7 @@ def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_has_told_of_overdue_answers(tmp_path: Path) -> None:
+def test_a_killed_run_has_reported_overdue_answers(tmp_path: Path) -> None:
     """What it asked for again for that reason, before the kill, is not needless."""
     waits = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 100}
     with Cradle() as cradle, HoldingSite(n=40, seed=3) as site:

@@ -174,7 +174,7 @@ def test_what_is_turned_off_stays_off(site: MockSite) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_stock_crawl_left_is_not_looked_at(site: MockSite, tmp_path: Path) -> None:
+def test_the_queues_of_a_stock_crawl_are_ignored(site: MockSite, tmp_path: Path) -> None:
     """The list of seen URLs in a job directory that was Scrapy's own takes no page away from a crawl of ours."""
     settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "JOBDIR": str(tmp_path)}
     stock = crawl(Follower, settings, seeds=[site.url(SEED)])

@@ -62,7 +62,7 @@ URL = "https://example.org/"
 @pytest.mark.parametrize(
     "value", [[1, {"a": {2}}], Row("a"), Thing(), Fraction(1, 3), Headers({"A": "b"}), {"nested": (Row("b"), None)}]
 )
-def test_what_a_project_has_comes_back(value: Any) -> None:
+def test_objects_of_a_project_are_restored(value: Any) -> None:
     """Values of the standard library, of Scrapy and of the project."""
     spider = Owner()
     request = Request(URL, callback=spider.parse, meta={"value": value})
@@ -70,7 +70,7 @@ def test_what_a_project_has_comes_back(value: Any) -> None:
     assert decode(URL, encode_deeply(request, spider), spider).meta["value"] == value
 
 
-def test_kinds_of_requests_come_back() -> None:
+def test_kinds_of_requests_are_restored() -> None:
     """As what they were."""
     spider = Owner()
     request = FormRequest(URL, formdata={"a": "b"}, callback=spider.parse)

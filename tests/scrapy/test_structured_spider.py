@@ -208,7 +208,7 @@ def test_only_one_syntax(hosts: Handmade, tmp_path: Path) -> None:
     assert {line["url"] for line in lines(tmp_path)} == {"http://far.test/soup", "http://soups.test/3"}
 
 
-def test_it_stays_if_it_is_told_to(hosts: Handmade, tmp_path: Path) -> None:
+def test_it_stays_on_its_site_if_set(hosts: Handmade, tmp_path: Path) -> None:
     """On the hosts of its seeds, their sub-domains and no others, whatever redirects; on one host by the default policy."""
     done = find(tmp_path / "one", stay="yes", seeds="http://www.soups.test/0,http://soups.test/")
     assert {line["host"] for line in lines(tmp_path / "one")} == {"soups.test", "www.soups.test"}

@@ -215,7 +215,7 @@ def test_a_policy_that_cannot_say_why(site: MockSite, addon: bool) -> None:
     assert result.errors == {"explain": 10}
 
 
-def test_a_job_goes_on_with_a_model_that_was_moved(pages: MockSite, stored: Path, tmp_path: Path) -> None:
+def test_a_job_resumes_with_a_moved_model(pages: MockSite, stored: Path, tmp_path: Path) -> None:
     """The model counts, not the path of its file; with another one the job is refused, and the message names both."""
     settings: dict[str, Any] = {
         **TREE,

@@ -148,7 +148,7 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
 )
-def test_who_errs_is_told(
+def test_errors_are_explained(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
 ) -> None:
     """What was got, what is expected, what to do; nothing is written."""
@@ -227,7 +227,7 @@ def test_vectors_can_be_trained(folder: Path, capsys: pytest.CaptureFixture[str]
         (("focus-keywords", "--keywords", "words.txt", "--corpus", "on", "--train", "on"), 1, "words.txt cannot be read"),
     ],
 )  # fmt: skip
-def test_who_errs_with_keywords_is_told(
+def test_errors_with_keywords_are_explained(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
 ) -> None:
     """What is missing, what belongs together, what cannot be read."""

@@ -388,7 +388,7 @@ def test_a_record_that_is_none_knows_nothing() -> None:
         assert Visit.unpack(stored) == Visit()
 
 
-def test_crawls_that_never_come_back_ask_nothing(site: MockSite) -> None:
+def test_crawls_without_revisits_send_no_conditions(site: MockSite) -> None:
     """And their outcomes have no changes."""
     site.answers["/"] = lambda n: (200, {"ETag": '"1"', "Content-Type": "text/html"}, b"home")
     result = crawl(Follower, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, seeds=[site.url("/")])

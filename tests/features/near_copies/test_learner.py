@@ -252,7 +252,7 @@ def test_a_hostile_host_takes_bounded_memory_and_teaches_nothing_about_others() 
     assert stripped(near, "http://honest/9?sid=x") == "http://honest/9"
 
 
-def test_a_parameter_that_never_makes_a_pair_is_rarely_looked_at() -> None:
+def test_a_parameter_that_never_makes_a_pair_is_rarely_examined() -> None:
     """After 200 pages one base in eight is read for it, always the same ones; after a pair all are read again."""
     near = NearCopies()
     urls = [f"http://h/page/{i}?lang=en" for i in range(1000)]
@@ -268,7 +268,7 @@ def test_a_parameter_that_never_makes_a_pair_is_rarely_looked_at() -> None:
     assert all(near.wants(url) for url in urls)
 
 
-def test_a_parameter_that_matters_is_not_looked_at() -> None:
+def test_a_parameter_that_matters_is_not_examined() -> None:
     """Eight different pairs are enough."""
     near = NearCopies()
     for number in range(9):

@@ -222,7 +222,7 @@ def test_the_spiders_choose_the_same_on_a_site_without_copies(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_what_cannot_be_written_is_learned_anew(tmp_path: Path) -> None:
+def test_parameters_that_cannot_be_written_are_learned_again(tmp_path: Path) -> None:
     """A warning says so, and the crawl is not affected."""
     (tmp_path / "focus" / PARAMETERS).mkdir(parents=True)  # where the file should be
     with CopySite(shelves=12, items=2, session="sid") as site:

@@ -60,7 +60,7 @@ class Pings(Follower):
                 self.crawler.engine.scheduler.hear(seed.replace("/0/", f"/{k}/"))
 
 
-def test_whoever_is_told_that_a_page_changed_tells_all(sites: list[MockSite], tmp_path: Path) -> None:
+def test_a_signal_to_one_worker_reaches_all(sites: list[MockSite], tmp_path: Path) -> None:
     """A ping reaches the policy even if it was sent to a worker that never saw the page."""
     seeds = [site.url("/page/0/7") for site in sites]
     result = share(Pings, tmp_path, {"FOCUS_POLICY": Hears}, seeds=seeds, sites=sites)

@@ -259,7 +259,7 @@ def test_it_does_not_matter_who_asked_for_a_sitemap(site: MockSite, monkeypatch:
     assert Counter(site.paths)["/a"] == 2
 
 
-def test_the_spider_for_files_asks_for_feeds_when_pages_come_back(site: MockSite, tmp_path: Path) -> None:
+def test_the_spider_for_files_fetches_feeds_if_pages_are_revisited(site: MockSite, tmp_path: Path) -> None:
     """A crawl that ends requests none, as before."""
     head = '<link rel="alternate" type="application/atom+xml" href="/feed.xml">'
     site.pages["/start"] = f"<html><head>{head}</head><body><a href='/feed.xml'>feed</a></body></html>"

@@ -62,7 +62,7 @@ def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> 
 
 @pytest.mark.reactor
 @ADDON
-def test_the_loop_goes_on_while_links_are_refused(site: MockSite, addon: bool) -> None:
+def test_the_loop_runs_while_links_are_refused(site: MockSite, addon: bool) -> None:
     """A callback that yields thousands of links too many yields to the event loop repeatedly."""
     site.pages["/"] = links([f"/a{i}" for i in range(5000)])
 
