@@ -149,7 +149,7 @@ def test_a_cost_limit_says_when_it_gives_up() -> None:
     assert rule.gives_up_at(60) is None
 
 
-def test_a_cost_limit_is_restored() -> None:
+def test_a_cost_limit_goes_on() -> None:
     """Its state is what JSON can hold, and a rule that is told it answers as the first would have."""
     first, second = CostLimit(50, patience=5), CostLimit(50, patience=5)
     asked(first, (10, 3.0, 10.0), (12, 3.0, 60.0), (13, 3.0, 60.0))
