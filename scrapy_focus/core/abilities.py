@@ -1,8 +1,7 @@
-"""What some policies do besides: protocols of one method each, and what these methods return.
+"""Optional abilities of policies: protocols of one method each, and the values that they return.
 
-A policy has a protocol if it defines the method; it inherits from nothing for that. A crawl asks once, when a policy
-begins to decide (:class:`Abilities`). Where a setting or a page depends on what a policy does, ``isinstance`` or
-``issubclass`` tells.
+A policy has a protocol if it defines the method; no inheritance is needed. A crawl checks once, when a policy takes
+over (:class:`Abilities`). Settings and pages that depend on an ability use ``isinstance`` or ``issubclass``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Left(NamedTuple):
-    """How many targets are still to be found, as a number and as a 90 % interval."""
+    """How many targets are left to find: an estimate and a 90 % interval."""
 
     low: float
     middle: float
@@ -27,28 +26,28 @@ class Left(NamedTuple):
 
 
 class WatchedPage(NamedTuple):
-    """One page that a policy fetches again and again."""
+    """One page that a policy revisits again and again."""
 
     url: str
     visits: int
-    changes: int  # that visits found
-    rate: float  # changes a day, as far as that can be known
-    low: float  # of a 90 % interval of that
+    changes: int  # visits that found new targets
+    rate: float  # estimated changes a day
+    low: float  # bounds of a 90 % interval of that
     high: float
     targets: float  # new targets a day that are expected on it
     last: float  # visit, in seconds since the epoch
-    next: float | None  # planned visit, likewise; None: it is due
+    next: float | None  # next planned visit, likewise; None: it is due
 
 
 class PolicyTable(NamedTuple):
-    """A table that a policy shows of itself: of its arms, of what it watches, of whatever it is made of.
+    """A table that a policy shows about itself: its arms, the pages it watches, or anything else.
 
-    Texts are cut where they are long, and shown in one line; a text that is a URL becomes a link on pages. Numbers are
-    finite. The rows that matter most come first, as some places show only these.
+    Long texts are cut and shown in one line; a text that is a URL becomes a link on pages. Numbers are finite. The
+    most important rows come first, because some places show only these.
     """
 
-    title: str  # what the rows are, in a few words
-    columns: tuple[str, ...]  # their names; the first says what a row is about
+    title: str  # the subject of the rows, in a few words
+    columns: tuple[str, ...]  # names of the columns; the first names the subject of a row
     rows: list[tuple[str | float | int, ...]]  # a value for each column
 
 
@@ -57,83 +56,84 @@ class PolicyTable(NamedTuple):
 
 @runtime_checkable
 class FetchesAgain(Protocol):
-    """Lets pages that were fetched wait for another visit."""
+    """Queues fetched pages for another visit."""
 
     def again(self, outcome: Outcome) -> Placement | None:
-        """Say where a page waits that was fetched just now, to be fetched again; ``None`` leaves it as fetched.
+        """Return where the page just fetched is queued for another visit; ``None`` leaves it as fetched.
 
-        Asked after :meth:`~scrapy_focus.Policy.learn`, for each outcome that is not of a HEAD, also where nothing came
-        back (see its ``error``). With ``Placement.after`` the page sleeps until then. A crawl whose policy has this
-        method ends by a budget or a stop rule, or where nothing waits or sleeps any more.
+        Called after :meth:`~scrapy_focus.Policy.learn` for each outcome that is not of a HEAD, failed ones included
+        (see ``error``). With ``Placement.after`` the page sleeps until then. A crawl whose policy has this method
+        ends by a budget or a stop rule, or when no link is queued or asleep.
         """
 
 
 @runtime_checkable
 class Renders(Protocol):
-    """Lets pages wait for a browser, which runs their scripts."""
+    """Queues pages for a browser, which runs their scripts."""
 
     def render(self, outcome: Outcome) -> Placement | None:
-        """Say where a page waits to be fetched again by a browser, which runs its scripts; ``None``: it is not.
+        """Return where a page is queued for a browser to fetch it again; ``None``: it is not.
 
-        Asked after :meth:`~scrapy_focus.Policy.learn`, for each outcome of a GET whose page has scripts
-        (``outcome.scripted``), where a browser may be asked at all. The links of the page that the browser shows and
-        that are not known are placed as ever; the outcome's pick then has the method ``RENDER``. What was sent for it,
-        by the browser too, is in its ``requests`` and ``received``. Once a page came with ``outcome.scripted``,
-        :meth:`~scrapy_focus.Policy.place` may also let new links wait so, by ``Placement.method``: then there is no
-        plain page before. Where no browser is there after all, its page is fetched as it is, and the pick of its
-        outcome has the method ``GET``.
+        Called after :meth:`~scrapy_focus.Policy.learn` for each outcome of a GET whose page has scripts
+        (``outcome.scripted``), if a browser may be available. New links that the browser shows are placed as usual;
+        the pick of that outcome has the method ``RENDER``. Its ``requests`` and ``received`` include those of the
+        browser. Once a page had ``outcome.scripted``, :meth:`~scrapy_focus.Policy.place` may also queue new links for
+        the browser by ``Placement.method``, without a plain fetch first. If the browser is not available after all,
+        the page is fetched plainly, and the pick of its outcome has the method ``GET``.
         """
 
 
 @runtime_checkable
 class Hears(Protocol):
-    """Sees what sites say of their pages."""
+    """Receives what sites report about their pages."""
 
     def hear(self, signals: Sequence[Signal]) -> None:
-        """See what sitemaps, feeds or pings say of known pages: when they changed.
+        """Receive the times at which known pages changed, according to sitemaps, feeds or pings.
 
-        What is said may be wrong, of the future, or said again and again. Pages that sleep may be woken here (a
-        ``frontier.push`` with the key moves them); those of which nothing is known are left out by the crawl.
+        These reports may be wrong, lie in the future, or repeat. The method may wake sleeping pages (a
+        ``frontier.push`` with the key moves them). The crawl drops reports about unknown pages.
         """
 
 
-# What a policy sees of links, and when it selects
+# Observing links, and timing selection
 
 
 @runtime_checkable
 class Knows(Protocol):
-    """Sees links to pages that are known already."""
+    """Observes links to pages that are already known."""
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
-        """See the keys of the links of a page that ``place`` is not given, as their URLs were seen before.
+        """Receive the keys of links on a page that ``place`` does not get, because their URLs were seen before.
 
-        In document order, after :meth:`~scrapy_focus.Policy.place` and before :meth:`~scrapy_focus.Policy.learn`.
+        They come in document order, after :meth:`~scrapy_focus.Policy.place` and before
+        :meth:`~scrapy_focus.Policy.learn`.
         """
 
 
 @runtime_checkable
 class Waits(Protocol):
-    """Selects nothing for a while, though links wait."""
+    """May pause selection although links are queued."""
 
     def due(self) -> float | None:
-        """Return when the next link may be chosen, in seconds as :attr:`~scrapy_focus.Policy.now`; ``None``: not known.
+        """Return when the next link may be chosen, in seconds as :attr:`~scrapy_focus.Policy.now`; ``None``: not
+        known.
 
-        Asked where ``select`` gave nothing: a crawl without anything in flight resumes at that time; at ``math.inf``,
-        never, and it ends.
+        Called when ``select`` returned nothing. A crawl with nothing in flight resumes at that time; at ``math.inf``
+        it ends.
         """
 
 
-# What a policy expects
+# Forecasts
 
 
 @runtime_checkable
 class ExpectsCost(Protocol):
-    """Forecasts what a find costs."""
+    """Forecasts the cost of the next find."""
 
     def expected_cost(self) -> float | None:
-        """Return what the next reward of 1 is expected to cost, in requests, or ``None`` where that is not known.
+        """Return the expected cost, in requests, of the next reward of 1; ``None`` if it is not known.
 
-        A :class:`~scrapy_focus.core.stop.CostLimit` asks after each outcome.
+        A :class:`~scrapy_focus.core.stop.CostLimit` asks for it after each outcome.
         """
 
 
@@ -142,39 +142,39 @@ class ExpectsLeft(Protocol):
     """Forecasts how much is left to find."""
 
     def expected_left(self) -> Left | None:
-        """Return how many targets are still to be found, with a 90 % interval, or ``None`` where that is not known."""
+        """Return how many targets are left to find, with a 90 % interval; ``None`` if not known."""
 
 
-# What a policy shows of itself
+# Self-description
 
 
 @runtime_checkable
 class ShowsArms(Protocol):
-    """Shows which of its arms are best."""
+    """Names its best arms."""
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
-        """Return up to ``k`` arms that earned most, best first: a readable name, what it earned, in how many pulls."""
+        """Return up to ``k`` arms with the highest rewards, best first: a readable name, its reward, its pulls."""
 
 
 @runtime_checkable
 class ShowsTables(Protocol):
-    """Shows tables of itself."""
+    """Shows tables about itself."""
 
     def tables(self) -> list[PolicyTable]:
-        """Return what the policy shows of itself, for the panel of a crawl, its page and ``focus-status``.
+        """Return tables about the policy, for the panel of a crawl, its page and ``focus-status``.
 
-        It may be linear in what the policy knows, and is asked now and then, and at the end. It changes nothing.
+        It may take time linear in the policy's state: it is called now and then, and at the end. It changes nothing.
         """
 
 
 @runtime_checkable
 class ShowsPages(Protocol):
-    """Shows which pages it fetches again and again."""
+    """Lists the pages that it revisits again and again."""
 
     def watched(self, most: int) -> list[WatchedPage]:
-        """Return up to ``most`` of the pages that are fetched again and again, those with most visits first.
+        """Return up to ``most`` of the pages that are revisited, those with most visits first.
 
-        It may be linear in these pages, and is asked now and then.
+        It may take time linear in the number of these pages; it is called now and then.
         """
 
 
@@ -183,10 +183,10 @@ class ShowsPages(Protocol):
 
 @runtime_checkable
 class Saves(Protocol):
-    """Writes what it learned for other crawls."""
+    """Saves what it learned for other crawls."""
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what was learned to a file with which another crawl can begin.
+        """Write what was learned to a file from which another crawl can start.
 
         Raises
         ------
@@ -197,10 +197,10 @@ class Saves(Protocol):
 
 @runtime_checkable
 class Loads(Protocol):
-    """Begins with what another crawl learned."""
+    """Starts from what another crawl learned."""
 
     def load(self, path: str | PathLike[str]) -> None:
-        """Begin with what another crawl saved. Called before :meth:`~scrapy_focus.Policy.open`.
+        """Load what another crawl saved. Called before :meth:`~scrapy_focus.Policy.open`.
 
         Raises
         ------
@@ -211,16 +211,16 @@ class Loads(Protocol):
 
 @runtime_checkable
 class NeedsTruth(Protocol):
-    """May have to be given the truth about a site; :class:`~scrapy_focus.Informed` is the base of those."""
+    """May need the truth about a site beforehand; :class:`~scrapy_focus.Informed` is the base class."""
 
     @property
     def needs_truth(self) -> bool:
-        """Whether it must be given that beforehand: then it can only be tried on recorded sites."""
+        """Whether it needs the truth beforehand; then it works on recorded sites only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """The protocols that a crawl asks its policy for: each is the policy, or ``None`` where it does not have it."""
+    """The optional protocols: each is the policy, or ``None`` if it does not have it."""
 
     again: FetchesAgain | None
     render: Renders | None
@@ -235,7 +235,7 @@ class Abilities:
 
     @classmethod
     def of(cls, policy: Policy) -> Self:
-        """Return those of a policy."""
+        """Return the abilities of a policy."""
         return cls(**{name: policy if isinstance(policy, each) else None for name, each in _PROTOCOLS.items()})
 
 

@@ -1,4 +1,4 @@
-"""How much a crawl may use: "100 requests" means that the server's log shows 100."""
+"""How much a crawl may use: with "100 requests" the server's log shows 100."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXAMPLES = "such as '2000/day', '50/h', '10/min' or '2/s'"
 
 
 class Rate(NamedTuple):
-    """How many requests may go out in a time, in the long run.
+    """How many requests may be sent in a time, on average.
 
     Examples
     --------
@@ -34,12 +34,12 @@ class Rate(NamedTuple):
 
     @classmethod
     def of(cls, text: object, name: str = "rate") -> Self:
-        """Read a rate like ``2000/day``, ``50/h``, ``10/min`` or ``50 an hour``; ``name`` is what has it.
+        """Read a rate like ``2000/day``, ``50/h``, ``10/min`` or ``50 an hour``; ``name`` names it in errors.
 
         Raises
         ------
         ConfigError
-            If it is none, does not say in what time, or allows nothing.
+            If it is not a rate, lacks the unit of time, or allows nothing.
         """
         words = " ".join(text.lower().split()) if isinstance(text, str) and len(text) <= _LONGEST else brief(text)
         n, unit = _parts(words)
@@ -52,7 +52,7 @@ class Rate(NamedTuple):
             raise ConfigError(f"{said}: requests a day or an hour? Give '{n:.15g}/day' or '{n:.15g}/hour', say")
         unit = unit_of(unit)
         if not 1 / _MOST < UNITS[unit] / n < math.inf:
-            raise ConfigError(f"{said}, which is no rate of requests; give one {_EXAMPLES}")
+            raise ConfigError(f"{said}, which is not a rate of requests; give one {_EXAMPLES}")
         return cls(n, unit)
 
     @property
@@ -71,7 +71,7 @@ class Rate(NamedTuple):
 
 
 def _parts(words: str) -> tuple[float, str]:
-    """Return the number and the unit in a text, NaN where there is no number, and ``""`` where there is no unit."""
+    """Return the number and the unit in a text: NaN without a number, ``""`` without a unit."""
     found = _RATE.fullmatch(words)
     try:
         n = float(found[1].replace(",", "").replace("_", "")) if found else math.nan
@@ -82,17 +82,17 @@ def _parts(words: str) -> tuple[float, str]:
 
 
 class Pace:
-    """Says when the next request may go out, so that no more do than a rate allows in the long run.
+    """Decides when the next request may be sent, so that a rate holds in the long run.
 
-    It is told the time, in seconds since the epoch. Each request takes a turn, and the next one is an interval later.
-    From the first request on, as many go out in any time as it has intervals, and one more, at most. Who comes late by
-    less than an interval (or a second, where that is longer) takes the turn that was his; what was missed for longer is
-    lost, so that no burst follows.
+    The caller passes the time, in seconds since the epoch. Each request takes a turn, and the next turn is an
+    interval later. Within any time from the first request on, at most one more request is sent than that time has
+    intervals. A request that is late by less than an interval (or a second, if that is longer) takes its own turn;
+    turns missed for longer are lost, so that no burst follows.
 
     Parameters
     ----------
     rate
-        How many requests may go out in the long run.
+        How many requests may be sent in the long run.
 
     Examples
     --------
@@ -103,8 +103,8 @@ class Pace:
 
     def __init__(self, rate: Rate) -> None:
         self.rate = rate
-        self._begin = -math.inf  # of a row of turns, in seconds since the epoch
-        self._turns = 0  # of that row, that were taken
+        self._begin = -math.inf  # start of a series of turns, in seconds since the epoch
+        self._turns = 0  # turns taken in that series
 
     @property
     def next(self) -> float:
@@ -112,27 +112,27 @@ class Pace:
         return self._begin + self._turns * self.rate.interval
 
     def take(self, at: float) -> float:
-        """Take a turn for a request that goes out now, or is about to, and return when the next one is."""
+        """Take a turn for a request that is sent now, or is about to be, and return the time of the next."""
         if at - self.next >= max(self.rate.interval, 1.0):
             self._begin, self._turns = at, 0
         self._turns += 1
         return self.next
 
     def give_back(self) -> None:
-        """A request that took a turn does not go out."""
+        """Return the turn of a request that is not sent."""
         self._turns -= 1
 
     def waits(self, at: float) -> bool:
-        """Whether the next turn is still to come."""
+        """Whether the next turn is in the future."""
         return at < self.next
 
     def state(self) -> dict[str, float]:
-        """Return what :meth:`restore` takes."""
+        """Return the state, for :meth:`restore`."""
         begun = {"row": self._begin, "turns": self._turns} if math.isfinite(self._begin) else {}
         return {**begun, "interval": self.rate.interval}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Be as another pace was; where that had another rate, the next turn is an interval after its last one."""
+        """Adopt the state of another pace; if its rate differed, the next turn is an interval after its last one."""
         self._begin, self._turns = state.get("row", -math.inf), int(state.get("turns", 0))
         interval = state.get("interval", self.rate.interval)
         if interval != self.rate.interval and self._turns:
@@ -140,11 +140,11 @@ class Pace:
 
 
 class Budget:
-    """Counts every request of every kind, and says when something is used up.
+    """Counts all requests of every kind, and reports what is used up.
 
-    :meth:`left` is asked at the last moment before a request goes out, whoever made it: a pick, its redirect or retry,
-    a HEAD, robots.txt. What it refuses is not sent, so the number of requests is exact. Bytes and seconds are counted
-    as they come: what is in flight when they run out still arrives.
+    :meth:`left` is called at the last moment before a request is sent, whatever made it: a pick, its redirect or
+    retry, a HEAD, robots.txt. A refused request is not sent, so the number of requests is exact. Bytes and seconds
+    are counted as they arrive: what is in flight when they run out still counts.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ class Budget:
     seconds
         Seconds of wall-clock time since the crawl started, over all its runs.
     rate
-        Requests of all kinds in a time, in the long run: ``"2000/day"``, or a :class:`Rate`. It ends no crawl, and
-        paces it: the next link is chosen when its turn comes (:attr:`pace`). What cannot wait, such as a redirect, a
-        retry or robots.txt, goes out at once, and takes a turn from those that are still to come.
+        Requests of all kinds in a time, on average: ``"2000/day"``, or a :class:`Rate`. It does not end a crawl but
+        paces it: the next link is chosen when its turn comes (:attr:`pace`). Redirects, retries and robots.txt cannot
+        be delayed; they are sent at once, and take one of the later turns.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Budget:
         self._started = 0.0
 
     def start(self, clock: Callable[[], float]) -> None:
-        """Let the time run, in seconds of this clock."""
+        """Start the clock, in seconds of this clock."""
         self._clock = clock
         self._started = clock()
 
@@ -193,26 +193,26 @@ class Budget:
         return self.seconds_before + (self._clock() - self._started if self._clock else 0.0)
 
     def left(self, reserved: int = 0) -> bool:
-        """Whether one more request may go out, or be handed out while ``reserved`` others wait to be sent."""
+        """Whether one more request may be sent, or reserved while ``reserved`` others are unsent."""
         return self.requests is None or self.requests_used + reserved < self.requests
 
     @property
     def rate(self) -> Rate | None:
-        """How many requests may go out in the long run; ``None``: as many as can."""
+        """How many requests may be sent in the long run; ``None``: no limit."""
         return None if self.pace is None else self.pace.rate
 
     def take_turn(self, at: float) -> None:
-        """A request goes out, or is about to: where there is a rate, the next link waits for its turn."""
+        """Take a turn for a request that is about to be sent: under a rate, the next link is delayed."""
         if self.pace is not None:
             self.pace.take(at)
 
     def give_back_turn(self) -> None:
-        """A request that took a turn does not go out."""
+        """Return the turn of a request that is not sent."""
         if self.pace is not None:
             self.pace.give_back()
 
     def next_turn(self, at: float) -> float | None:
-        """When the next link may be chosen, in seconds since the epoch; ``None``: now, as nothing else limits that."""
+        """When the next link may be chosen, in seconds since the epoch; ``None``: now, without a limit."""
         return self.pace.next if self.pace is not None and self.pace.waits(at) else None
 
     def exhausted(self) -> str:
@@ -227,16 +227,16 @@ class Budget:
 
     @property
     def limits(self) -> dict[str, float | None]:
-        """What may be used, ``None`` where nothing is limited."""
+        """The limits, ``None`` for no limit."""
         return {"requests": self.requests, "bytes": self.bytes, "seconds": self.seconds}
 
     def state(self) -> dict[str, float]:
-        """What was used so far, to be given to :meth:`restore` in the next run."""
+        """What was used so far, for :meth:`restore` in the next run."""
         used = {"requests": self.requests_used, "bytes": self.bytes_used, "seconds": self.seconds_used}
         return used if self.pace is None else {**used, **self.pace.state()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Count from what was used when a state was taken."""
+        """Continue from the usage in a saved state."""
         self.requests_used = int(state["requests"])
         self.bytes_used = int(state["bytes"])
         self.seconds_before += float(state["seconds"]) - self.seconds_used

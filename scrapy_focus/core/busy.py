@@ -1,4 +1,4 @@
-"""Hosts that can take nothing now, where these are many and most of them stay the same from one choice to the next."""
+"""Busy hosts, for crawls where many stay busy from one choice to the next."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NOTHING: frozenset[str] = frozenset()
 
 
 class Busy(Set[str]):
-    """Hosts that are closed for a while, and a few more that are busy now; a set of both like any other.
+    """Hosts that are closed for a while, and a few more that are busy now; usable as a set of both.
 
-    Whoever is asked again with the same set ``closed`` knows it already. So it costs no more than an empty one, in the
-    journal too; and another set costs what it differs in, and a look at its names.
+    A reader that gets the same ``closed`` object again knows it already. So this costs no more than an empty set, in
+    the journal too; another set costs its differences and one pass over its names.
 
     Parameters
     ----------
     closed
-        Many hosts. Give the same object as long as these are the same.
+        Many hosts. Pass the same object while they are unchanged.
     more
-        A few; some of them may be closed, too.
+        A few; some of them may also be closed.
 
     Examples
     --------
@@ -61,5 +61,5 @@ class Busy(Set[str]):
 
 
 def parts_of(busy: Collection[str]) -> tuple[frozenset[str], Collection[str]]:
-    """Return which of some hosts are closed for a while, and which are busy besides."""
+    """Split some hosts into those closed for a while and the other busy ones."""
     return (busy.closed, busy.more) if isinstance(busy, Busy) else (NOTHING, busy)

@@ -1,4 +1,4 @@
-"""How the next link is chosen: by the policy, or where it fails or chooses nothing for ever, without it."""
+"""How the next link is chosen: by the policy, or without it where it fails or returns nothing for ever."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     """A pick that was just chosen."""
 
     pick: Pick
-    by_policy: bool  # False: the crawl chose it for a policy that could not
+    by_policy: bool  # False: the crawl chose in place of the policy
 
 
 class Choices:
@@ -41,57 +41,57 @@ class Choices:
     Parameters
     ----------
     frontier
-        Where links wait; another one while a crawl is recovered.
+        Where links are queued; replaced while a crawl is recovered.
     picks
         The picks in flight, by id.
     guard
-        How the policy is asked.
+        Calls the policy.
     ranked
-        Whether the frontier is a :class:`~scrapy_focus.core.frontier.Ranked`, and else a ``Drawn``.
+        Whether the frontier is a :class:`~scrapy_focus.core.frontier.Ranked` rather than a ``Drawn``.
     counts
-        Where it counts what it chose in place of the policy.
+        Counts the choices made in place of the policy.
     """
 
     def __init__(
         self, frontier: Frontier, picks: dict[int, Pick], guard: Guard, *, ranked: bool, counts: Counter[str]
     ) -> None:
         self.frontier = frontier
-        self.closed = NOTHING  # hosts that take nothing, whatever else is busy at the next choice
-        self.otherwise = 0  # choices that came out otherwise when they were made again
+        self.closed = NOTHING  # closed hosts, whatever else is busy at the next choice
+        self.otherwise = 0  # choices that differed when they were repeated
         self._picks = picks
         self._guard = guard
         self._ranked = ranked
         self._counts = counts
-        self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
+        self._stranded: deque[int] = deque()  # keys of links that were placed in place of the policy
         self._last: Choice | None = None  # just made, and not in flight yet
 
     def close(self, hosts: frozenset[str]) -> Closed | None:
-        """Return the event after which these hosts are closed and no others; ``None`` where they are closed now."""
+        """Return the event that closes these hosts and no others; ``None`` if they are closed already."""
         if hosts is self.closed or hosts == self.closed:
             return None
         return Closed(sorted(hosts - self.closed), sorted(self.closed - hosts))
 
     def apply_closed(self, event: Closed) -> None:
-        """Some hosts close, others open."""
+        """Close and open hosts."""
         self.closed = self.closed.difference(event.opened).union(event.hosts)
 
     def choose(self, busy: Collection[str], at: float) -> Pick | None:
-        """Choose a link, to be taken by :meth:`take`.
+        """Choose a link; :meth:`take` then takes it.
 
-        The policy does; where it fails, any link is taken. Where it chooses nothing and nothing else would happen, a
-        link is taken that it never placed, or else any.
+        The policy chooses; if it fails, any link is taken. If it returns nothing and the crawl would stall, a link
+        that it never placed is taken, or else any.
         """
         choice = self._last = self._choose(busy, at)
         return None if choice is None else choice.pick
 
     def take(self, event: Picked) -> Choice:
-        """Return the choice just made, or make that of an event once more."""
+        """Return the choice just made, or repeat that of an event."""
         choice, self._last = self._last, None
         return self._choose_again(event) if choice is None else choice
 
     def strand(self, links: Sequence[Link]) -> Sequence[Placement | None]:
-        """Place links for a policy that could not, behind each other in arm 0; they leave it in any case, see
-        :meth:`choose`.
+        """Place links in place of a policy that failed, in order in arm 0; :meth:`choose` makes sure that they leave
+        it.
         """
         first = self._counts["link/stranded"]
         self._stranded.extend(int(link.key) for link in links)
@@ -113,7 +113,7 @@ class Choices:
         return selected(self._guard.policy.select(busy), self.frontier, self._picks)
 
     def _choose_again(self, event: Picked) -> Choice:
-        """Choose what was chosen before: what happened counts."""
+        """Repeat a choice of an earlier run: the recorded pick counts."""
         choice = self._choose(Busy(self.closed, event.busy) if self.closed else event.busy, event.at)
         if choice is not None and (choice.pick.id, choice.pick.key) == (event.id, event.key):
             return choice
@@ -134,7 +134,7 @@ class Choices:
         return Choice(pick, False)
 
     def _take_any(self, busy: Collection[str]) -> Pick | None:
-        """Select for a policy that failed to, after releasing what it had taken out already."""
+        """Select in place of a policy that failed, after releasing the picks it had taken."""
         for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self._picks]:
             self.frontier.release(pick)
         order = cast("Ranked", self.frontier) if self._ranked else cast("Drawn", self.frontier)
@@ -148,7 +148,7 @@ class Choices:
         return drawn.take_drawn(int(drawn.draw({arm: 1}, np.random.default_rng(0), busy=busy).slots[0]))
 
     def _take_stranded(self, busy: Collection[str]) -> Pick | None:
-        """Take the first link that waits though the policy never placed it."""
+        """Take the first queued link that the policy never placed."""
         for _ in range(len(self._stranded)):
             pick = self.frontier.take(self._stranded[0])
             if pick is not None and pick.host in busy:
@@ -156,14 +156,14 @@ class Choices:
                 self._stranded.rotate(-1)
                 continue
             if pick is not None:
-                return pick  # which may be released; its key goes when it waits no more
+                return pick  # it may be released; its key goes once it is not queued
             self._stranded.popleft()
         return None
 
     def _take_idle(self, busy: Collection[str]) -> Pick | None:
-        """Take any link that waits for a free host where nothing is in flight and nothing due: it would wait for ever.
+        """Take any queued link with a free host when nothing is in flight and nothing due: the crawl would stall.
 
-        A policy whose links are due never is left alone.
+        A policy that is never due is left alone.
         """
         policy, waiter = self._guard.policy, self._guard.abilities.due
         due = None if waiter is None else self._guard.ask("due", due_of, waiter)
@@ -175,22 +175,22 @@ class Choices:
         self._counts["select/none"] += 1
         if self._counts["select/none"] == 1:
             logger.warning(
-                "select of %s chose nothing, though %d links wait for hosts that are free, nothing is in flight, and "
-                "due() names no time to come: any of them is taken, now and whenever that happens again "
-                "(focus/select/none). Let select() return a pick from an arm in which something waits, or due() say "
+                "select of %s chose nothing, though %d links are queued for free hosts, nothing is in flight, and "
+                "due() names no future time: any of them is taken, now and whenever that happens again "
+                "(focus/select/none). Let select() return a pick from an arm with queued links, or due() say "
                 "when one may be chosen",
                 type(policy).__qualname__, len(self.frontier) + 1,
             )  # fmt: skip
         return pick
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
-        if len(self._stranded) > len(self.frontier) + len(self._picks):  # most of them wait no more
+        """Return this part's fields of a snapshot."""
+        if len(self._stranded) > len(self.frontier) + len(self._picks):  # most are not queued any more
             states = zip(self._stranded, self.frontier.states(list(self._stranded)), strict=True)
             self._stranded = deque(key for key, state in states if state in (State.WAITING, State.FLYING))
         return {"stranded": list(self._stranded), "closed": sorted(self.closed)}
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot."""
+        """Restore the state of a snapshot."""
         self._stranded.extend(state.stranded)
         self.closed = frozenset(state.closed)

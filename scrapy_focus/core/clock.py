@@ -1,4 +1,4 @@
-"""What time it is in a crawl: told to policies and journals, and never read by them."""
+"""The time in a crawl: policies and journals receive it, and never read a clock."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Seconds since the epoch that never go back.
+    """Seconds since the epoch that never decrease.
 
-    It is the machine's time. Where that is behind what this clock said before, since somebody set it back, the seconds
-    pass on from what it said, until the machine's time has caught up.
+    It follows the machine's time. If that is set back, the seconds continue from the last value until the machine's
+    time has caught up.
 
     Parameters
     ----------
     machine
         The machine's time, in seconds since the epoch.
     steady
-        Seconds since any time, by a clock that nobody sets.
+        Seconds from any starting point, by a clock that nobody sets.
 
     Examples
     --------
@@ -52,23 +52,23 @@ class Clock:
         return machine
 
     def not_before(self, at: float) -> None:
-        """Be no earlier than a time that an earlier run of the crawl was told."""
+        """Never return less than a time that an earlier run of the crawl received."""
         self._said = max(self(), at)
 
 
 class FastClock:
-    """Seconds since the epoch that pass faster than those of the machine, for days that are to take a minute.
+    """Seconds since the epoch that run faster than the machine's, so that days take minutes.
 
-    Two processes on one machine that make it of the same three numbers, or of its text, are told the same time.
+    Two processes on one machine that build it from the same three numbers, or from its text, get the same time.
 
     Parameters
     ----------
     speed
-        Its seconds in one of the machine's.
+        Its seconds per second of the machine.
     begin
-        What it says at first.
+        Its time at the start.
     since
-        The machine's time at which it said so; now by default.
+        The machine's time at that start; now by default.
     machine
         The machine's time, in seconds since the epoch.
 
@@ -105,23 +105,23 @@ class FastClock:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the clock that a text stands for.
+        """Return the clock that a text describes.
 
         Raises
         ------
         ConfigError
-            If it stands for none.
+            If the text does not describe one.
         """
         try:
             speed, begin, since = map(float, text.split())
         except ValueError:
             raise ConfigError(
-                f"{text!r} is no clock; it takes its speed, its beginning and the machine's time then, such as "
+                f"{text!r} is not a clock; give its speed, its beginning and the machine's time then, such as "
                 "'1440 0 1767571200'"
             ) from None
         return cls(speed, begin, since)
 
 
 def speed_of(clock: Callable[[], float] | None) -> float:
-    """Return how many seconds of a clock pass in one of the machine's."""
+    """Return how many seconds of a clock pass in one second of the machine."""
     return clock.speed if isinstance(clock, FastClock) else 1.0

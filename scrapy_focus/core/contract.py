@@ -1,4 +1,4 @@
-"""Whether goals and policies answer as they promise."""
+"""Checks that goals and policies keep their contracts."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _LONGEST_HEAD = 100  # characters of a title or the head of a column
 
 
 def worth(goal: Goal, outcome: Outcome) -> float | None:
-    """Return what a goal makes of an outcome; what has not changed is worth nothing, and the goal is not asked.
+    """Return the reward of an outcome; unchanged content is worth 0, and the goal is not asked.
 
-    A goal that sees unchanged pages is told of that, though.
+    A goal that observes unchanged pages still receives it.
 
     Raises
     ------
@@ -69,12 +69,12 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
 
 
 def state_of_goal(goal: Goal) -> Any:
-    """Return what a goal learned, ``None`` for one that does not learn."""
+    """Return the state of a goal, ``None`` for one that does not learn."""
     return goal.state() if isinstance(goal, Learner) else None
 
 
 def restore_goal(goal: Goal, state: Any) -> None:
-    """Let a goal be as it was when it returned this state; nothing for ``None``.
+    """Restore a goal to a saved state; do nothing for ``None``.
 
     Raises
     ------
@@ -93,18 +93,18 @@ def restore_goal(goal: Goal, state: Any) -> None:
 
 
 def said_by(goal: Goal) -> list[str]:
-    """Return what a goal tells of how it sees the crawl, a sentence each; long ones are cut."""
+    """Return how a goal describes the crawl, one sentence each; long ones are cut."""
     said = goal.said() if isinstance(goal, Says) else []
     return [printable(str(each), PARAGRAPH) for each in said[:_TABLES]]
 
 
 def alarm_of(goal: Warns) -> str:
-    """Return what goes wrong as a goal sees it, ``""`` for nothing."""
+    """Return the problem that a goal reports, ``""`` for none."""
     return printable(str(goal.alarm or ""), PARAGRAPH)
 
 
 def cost_of(policy: ExpectsCost) -> float | None:
-    """Return what a policy expects the next target to cost.
+    """Return the cost of the next target that a policy expects.
 
     Raises
     ------
@@ -115,12 +115,12 @@ def cost_of(policy: ExpectsCost) -> float | None:
 
 
 def save_learned(policy: Policy, path: str | PathLike[str]) -> None:
-    """Let a policy write what it learned to a file.
+    """Let a policy save what it learned to a file.
 
     Raises
     ------
     ConfigError
-        If it cannot do that, or the file cannot be written.
+        If it has no such method, or the file cannot be written.
     """
     if not isinstance(policy, Saves):
         raise ConfigError(f"{type(policy).__qualname__} cannot save what it learned; choose another policy")
@@ -128,12 +128,12 @@ def save_learned(policy: Policy, path: str | PathLike[str]) -> None:
 
 
 def load_learned(policy: Policy, path: str | PathLike[str]) -> None:
-    """Let a policy that was just made begin with what another crawl saved.
+    """Let a new policy load what another crawl saved.
 
     Raises
     ------
     ConfigError
-        If it cannot do that, or the file cannot be read.
+        If it has no such method, or the file cannot be read.
     """
     if not isinstance(policy, Loads):
         raise ConfigError(f"{type(policy).__qualname__} cannot begin with {path}; choose another policy")
@@ -141,12 +141,12 @@ def load_learned(policy: Policy, path: str | PathLike[str]) -> None:
 
 
 def gave_up(policy: Policy, n: int) -> int:
-    """Let a policy give up ``n`` waiting links, and return how many it says that these were.
+    """Let a policy give up ``n`` queued links, and return how many it reports.
 
     Raises
     ------
     PolicyError
-        If it says no number.
+        If it does not return a number.
     """
     said = policy.give_up(n)
     if not isinstance(said, (int, np.integer)):
@@ -189,7 +189,7 @@ def best_of(policy: ShowsArms, k: int) -> list[tuple[str, float, int]]:
     Raises
     ------
     PolicyError
-        If they are not a name, what was earned, and the number of pulls each.
+        If they are not triples of a name, a reward and a number of pulls.
     """
     answer = policy.best_arms(k)
     best: list[tuple[str, float, int]] = []
@@ -206,25 +206,25 @@ def best_of(policy: ShowsArms, k: int) -> list[tuple[str, float, int]]:
 
 
 def tables_of(policy: ShowsTables) -> list[PolicyTable]:
-    """Return the tables that a policy shows of itself, as :func:`tables_in` does.
+    """Return the tables of a policy, as :func:`tables_in` does.
 
     Raises
     ------
     PolicyError
-        If they are no tables.
+        If they are not tables.
     """
     return tables_in(policy.tables())
 
 
 def tables_in(answer: object) -> list[PolicyTable]:
-    """Return tables as they may be shown and stored: plain values, texts in one line, long ones cut.
+    """Return tables fit to be shown and stored: plain values, texts in one line, long ones cut.
 
-    Of many tables, columns or rows the first are returned.
+    Surplus tables, columns and rows are dropped.
 
     Raises
     ------
     PolicyError
-        If they are no tables, a row has another length than the columns, or a value is neither a text nor a finite
+        If they are not tables, a row has another length than the columns, or a value is neither a text nor a finite
         number.
     """
     if not isinstance(answer, (list, tuple)) or isinstance(answer, PolicyTable):
@@ -258,7 +258,7 @@ def _row(row: object, width: int, title: str) -> tuple[str | float | int, ...]:
 
 
 def _cell(value: object) -> str | float | int | None:
-    """Return a text in one line or a number of Python's, ``None`` for what is neither."""
+    """Return a text in one line or a plain Python number; ``None`` for anything else."""
     if isinstance(value, str):
         return printable(value, PARAGRAPH)
     number = _number(value)
@@ -268,7 +268,8 @@ def _cell(value: object) -> str | float | int | None:
 
 
 def explained(policy: Policy, pick: Pick) -> dict[str, Any]:
-    """Return why a policy chose a pick, as :meth:`Reason.record <scrapy_focus.core.reason.Reason.record>` has it.
+    """Return why a policy chose a pick, in the form of :meth:`Reason.record
+    <scrapy_focus.core.reason.Reason.record>`.
 
     Raises
     ------
@@ -293,7 +294,7 @@ def _number_or_none(answer: object, question: str, expected: str) -> float | Non
 
 
 def _number(value: object) -> float | None:
-    """Return a number as one of Python, ``None`` for what is none."""
+    """Return a number as a plain Python one; ``None`` for anything else."""
     try:
         return float(value) if isinstance(value, (int, float, np.integer, np.floating)) else None
     except OverflowError:
@@ -306,7 +307,7 @@ def states_of(policy: Policy) -> frozenset[State]:
     Raises
     ------
     PolicyError
-        If it says so in another way.
+        If they are not a set of states.
     """
     wanted = policy.wants_known
     if not isinstance(wanted, (set, frozenset)) or not all(isinstance(state, State) for state in wanted):
@@ -318,7 +319,7 @@ def states_of(policy: Policy) -> frozenset[State]:
 
 
 def check_pieces(policy: object, goal: object, stop: object) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a policy, a goal or a stop rule that is none."""
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for an invalid policy, goal or stop rule."""
     if not isinstance(policy, Policy):
         raise ConfigError(f"the policy is {policy!r}; it takes an object of a subclass of scrapy_focus.Policy")
     try:
@@ -333,7 +334,7 @@ def check_pieces(policy: object, goal: object, stop: object) -> None:
 
 
 def missing_of_stop(rule: object) -> list[str]:
-    """Return what an object lacks to be a stop rule."""
+    """Return the attributes of a stop rule that an object lacks."""
     if isinstance(rule, type):
         return ["an object: this is a class"]
     missing = [] if isinstance(getattr(rule, "reason", None), str) else ["reason"]
@@ -347,7 +348,7 @@ def missing_of_stop(rule: object) -> list[str]:
 
 
 def made(make: MakeFrontier, keeps: Keeps) -> Frontier:
-    """Return the frontier that is made for what a policy keeps.
+    """Create the frontier that a policy needs.
 
     Raises
     ------
@@ -366,7 +367,7 @@ def made(make: MakeFrontier, keeps: Keeps) -> Frontier:
 
 
 def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` if a frontier is not of the order that a policy needs."""
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` if a frontier lacks the order that a policy needs."""
     order: type = Ranked if isinstance(keeps, Ranks) else Drawn
     names = [name for base in (order, FrontierProtocol) for name in vars(base) if not name.startswith("_")]
     missing = [name for name in names if not hasattr(frontier, name)]
@@ -378,12 +379,12 @@ def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
 
 
 def placed_again(policy: FetchesAgain, outcome: Outcome) -> Placement | None:
-    """Return where a policy lets the page of an outcome wait again.
+    """Return where a policy queues the page of an outcome for another visit.
 
     Raises
     ------
     PolicyError
-        If that is neither ``None`` nor a place.
+        If that is neither ``None`` nor a placement.
     """
     place = policy.again(outcome)
     if place is None or place is NOT_NOW:
@@ -395,12 +396,12 @@ def placed_again(policy: FetchesAgain, outcome: Outcome) -> Placement | None:
 
 
 def placed_to_render(policy: Renders, outcome: Outcome) -> Placement | None:
-    """Return where a policy lets the page of an outcome wait to be rendered.
+    """Return where a policy queues the page of an outcome to be rendered.
 
     Raises
     ------
     PolicyError
-        If that is neither ``None`` nor a place.
+        If that is neither ``None`` nor a placement.
     """
     place = policy.render(outcome)
     if place is None or place is NOT_NOW:
@@ -414,12 +415,12 @@ def placed_to_render(policy: Renders, outcome: Outcome) -> Placement | None:
 def placed(
     placements: Sequence[Placement | None], links: Sequence[Link] | Sequence[Pick], verb: str = "place"
 ) -> Sequence[Placement | None]:
-    """Return the placements that a policy gave for some links; ``verb`` is what it was asked.
+    """Return the placements that a policy gave for some links; ``verb`` is the method called.
 
     Raises
     ------
     PolicyError
-        If they are not one for each, or one of them is no place.
+        If there is not one for each, or one of them is not a placement.
     """
     if len(placements) != len(links):
         raise PolicyError(
@@ -447,13 +448,15 @@ def placed(
 
 
 def sleeping_of(frontier: Frontier) -> Sleeping | None:
-    """Return a frontier in which links may sleep, ``None`` for one that knows nothing of times."""
+    """Return a frontier whose links may sleep; ``None`` if it does not support that."""
     knows = all(hasattr(frontier, name) for name in ("asleep", "next_due", "wake"))
     return cast("Sleeping", frontier) if knows else None
 
 
 def check_awake(placements: Sequence[Placement | None], frontier: Frontier) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.PolicyError` if links are to sleep in a frontier in which none can."""
+    """Raise :class:`~scrapy_focus.core.errors.PolicyError` if a link is to sleep in a frontier that does not support
+    it.
+    """
     if any(place is not None and place.after > 0 for place in placements):
         raise PolicyError(
             f"Placement.after lets a link sleep, and {type(frontier).__qualname__} has no asleep, next_due and wake(): "
@@ -467,12 +470,12 @@ def _is_time(after: object) -> bool:
 
 
 def selected(pick: Pick | None, frontier: Frontier, known: Collection[int]) -> Pick | None:
-    """Return what a policy selected; ``known`` are the ids of the picks that were in flight before.
+    """Return the pick that a policy selected; ``known`` are the ids of the picks that were already in flight.
 
     Raises
     ------
     PolicyError
-        If that was not taken out of the frontier just now, or not that alone.
+        If it was not taken out of the frontier just now, or others were, too.
     """
     if pick is not None and (not isinstance(pick, Pick) or pick.id not in frontier.flying or pick.id in known):
         raise PolicyError(

@@ -1,13 +1,13 @@
-"""The loop: links in, picks out, outcomes back. Every driver, live or simulated, goes through here.
+"""The loop: links in, picks out, outcomes back. Every driver, live or simulated, uses it.
 
-The crawl decides what happens, applies it, and tells its keeper. :meth:`CrawlState.apply
-<scrapy_focus.core.crawl_state.CrawlState.apply>` is the only place where its state changes; whoever applies the same
-events again has the same crawl. The order for an outcome is fixed: the goal sets the
-reward, the frontier settles the pick, the policy places the links of the page with that reward known, and then learns.
-So ``learn`` comes exactly once for each pick, and no policy handles partial credit.
+The crawl decides on an event, applies it, and passes it to its keeper. Its state changes only in
+:meth:`CrawlState.apply <scrapy_focus.core.crawl_state.CrawlState.apply>`; applying the same events again gives the
+same crawl. The order for an outcome is fixed. The goal sets the reward, the frontier settles the pick, the policy
+places the links of the page with that reward known, and then learns. So ``learn`` is called exactly once for each
+pick, and no policy handles partial credit.
 
-Everything that events change is in the parts of :class:`~scrapy_focus.core.crawl_state.CrawlState`. The loop asks them
-what should happen next, and lets it happen.
+The parts of :class:`~scrapy_focus.core.crawl_state.CrawlState` hold all state that events change. The loop asks them
+for the next event and applies it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_PUT_LAST = 50  # links that are put last, one after the other, before one is fetched all the same
+_PUT_LAST = 50  # links put last in a row before one is fetched all the same
 
 
 class Crawl:
@@ -62,59 +62,61 @@ class Crawl:
     Parameters
     ----------
     policy
-        Who decides. It is opened here.
+        The policy; the crawl opens it.
     frontier
-        Where links wait: what makes it of what the policy keeps, such as
-        :func:`~scrapy_focus.frontiers.memory.memory_frontier`, or one that is made already.
+        Where links are queued: a function that makes it for the policy, such as
+        :func:`~scrapy_focus.frontiers.memory.memory_frontier`, or a finished frontier.
     job
-        Where to keep the crawl, so that it survives its process, in place of ``frontier``: it brings its own. If a
-        crawl is in it already, this one resumes that, and what was in flight waits again (``recovered`` has the keys).
+        Where to keep the crawl so that it survives its process, in place of ``frontier``: it brings its own. If it
+        holds a crawl already, this one resumes it, and links that were in flight are queued again (``recovered`` has
+        the keys).
     goal
-        What an outcome is worth; items scraped by default.
+        The value of an outcome; items scraped by default.
     mission
-        What the policy is given of what is looked for; by default what follows from the goal.
+        What the policy knows of the goal beforehand; derived from the goal by default.
     budget
-        What may be used; nothing is limited by default.
+        Limits; none by default.
     stop
         When to stop; never by default.
     most_waiting
-        Links that may wait, those that sleep not counted; any number by default. Where more do after links were placed,
-        the policy gives up those that it wants least, until nine tenths of it wait (``counts["link/dropped"]``).
+        Links that may be queued, sleeping ones not counted; no limit by default. If more are queued after links were
+        placed, the policy gives up those that it wants least, until nine tenths of this number are left
+        (``counts["link/dropped"]``).
     poor
-        Recognises links that are fetched when nothing else is left, wherever the policy places them; by default none
-        are. In a crawl that fetches pages again, which has no end, they are given up. Start requests are never poor.
+        Recognises links that are fetched only when nothing else is left, wherever the policy places them; by default
+        none are. In a crawl that revisits pages, which has no end, they are given up. Start requests are never poor.
     seed
-        Of all randomness; a crawl with one request in flight and a seed makes the same choices again.
+        Seeds all randomness; a crawl with one request in flight and a seed repeats its choices.
     log
         Where to write decisions.
     explain
-        Keep in ``why`` the reason of the policy for its last choice, see :meth:`Reason.record
+        Keep the policy's reason for its last choice in ``why``, see :meth:`Reason.record
         <scrapy_focus.core.reason.Reason.record>`.
     strict
         Let errors of a policy or goal through. Otherwise they are logged with its name and counted
-        (``counts["error/..."]``), and the crawl continues: links that could not be placed wait in arm 0, first in first
-        out, and leave it at the latest when the policy selects nothing; where nothing could be selected, any waiting
-        link is; a reward that could not be told is 0. Strict or not, any waiting link is taken where a policy selects
-        nothing though hosts are free, nothing is in flight and nothing due (``counts["select/none"]``).
+        (``counts["error/..."]``), and the crawl continues. Links that could not be placed are queued in arm 0, first
+        in first out, and leave it at the latest when the policy selects nothing. Where ``select`` failed, any queued
+        link is taken. A reward that could not be computed is 0. Strict or not, any queued link is taken if a policy
+        selects nothing although hosts are free, nothing is in flight and nothing due (``counts["select/none"]``).
     clock
-        What time it is, in seconds since the epoch, or since any other beginning that all runs of the crawl share; by
-        default that of the machine, while durations are measured by a clock that nobody sets.
+        The time, in seconds since the epoch, or since any other beginning that all runs of the crawl share; the
+        machine's by default. Durations are measured by a clock that nobody sets.
     patience
-        Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0. They become fewer,
-        down to none, while :meth:`reward` is never called: a goal that forgets to return a number does not stop a
+        Seconds to keep an outcome open whose goal returned ``None``; after that its reward is 0. They shrink, down to
+        none, while :meth:`reward` is never called, so that a goal that forgets to return a number does not stop a
         crawl.
     counts
-        Where to count; whoever drives the crawl may count there, too.
+        Where to count; the driver of the crawl may count there, too.
     is_shared
-        Whether others fetch what it chooses (:mod:`scrapy_focus.cluster`). Then what was in flight when an earlier run
-        ended stays in flight when the crawl resumes, until its owner (:meth:`lease`) is heard of.
+        Whether others fetch the picks (:mod:`scrapy_focus.cluster`). Then picks that were in flight when an earlier
+        run ended stay in flight when the crawl resumes, until their owner (:meth:`lease`) reports.
 
     Raises
     ------
     ConfigError
-        If neither or both of ``frontier`` and ``job`` are given, or one of the pieces is not what it should be.
+        If neither or both of ``frontier`` and ``job`` are given, or an argument has the wrong type.
     ResumeError
-        If the job has a crawl with another goal, mission, policy or parameters.
+        If the job holds a crawl with another goal, mission, policy or parameters.
     PolicyError
         If there is a job, and the policy cannot be pickled.
     StorageError
@@ -154,7 +156,7 @@ class Crawl:
         self.now = Clock() if clock is None else Clock(clock, clock)  # seconds since the epoch, over all runs
         self.counts: Counter[str] = counts if counts is not None else Counter()
         self.is_shared = is_shared
-        self.where = ""  # what it is part of, in words, where another machine leads it: here none does
+        self.where = ""  # the crawl that this one is part of, in words, where another machine leads it; none here
         self.guard = Guard(policy, self.goal, stop, log, counts=self.counts, strict=strict)
         self.budget.start(self.clock)
         keeps = policy.keeps(self.mission)
@@ -168,16 +170,16 @@ class Crawl:
             explains=explain, most_waiting=most_waiting, poor=poor, clock=self.clock, patience=patience,
             counts=self.counts, ranked=isinstance(keeps, Ranks),
         )  # fmt: skip
-        self.job: Keeper | None = None  # where the crawl is kept, once all that was in it is applied
+        self.job: Keeper | None = None  # where the crawl is kept, once everything in it is applied
         self._writer = JobWriter(self.state, self.now)
-        self.sleepers = self.state.sleepers  # links that wait until a time
+        self.sleepers = self.state.sleepers  # links that sleep until a time
         self.names_hosts = self.frontier if isinstance(self.frontier, NamesHosts) else None
         self.picks = self.state.picks  # in flight, by id
         self.recovered = self.state.in_flight.recovered  # keys in flight when a run was killed
-        self.leases = self.state.leases  # of those who fetch for it on other machines
+        self.leases = self.state.leases  # of the machines that fetch for it
         self.stop = stop
         self.log = log
-        self.comes_back = self.state.refetches.comes_back  # whether pages may wait again that were fetched
+        self.comes_back = self.state.refetches.comes_back  # whether fetched pages may be queued again
         self.forecasts = Forecasts(self.guard, self.now)
         self._rewards = self.state.rewards
         self.found_at = self._rewards.found_at  # (requests used, rewards) at the last rewards
@@ -191,25 +193,25 @@ class Crawl:
 
     @property
     def policy(self) -> Policy:
-        """Who decides; another one takes over by :meth:`Guard.take_up <scrapy_focus.core.guard.Guard.take_up>`."""
+        """The policy; :meth:`Guard.take_up <scrapy_focus.core.guard.Guard.take_up>` replaces it."""
         return self.guard.policy
 
     @property
     def why(self) -> dict[str, Any]:
-        """What the policy said of its last choice, where it was asked."""
+        """The policy's explanation of its last choice, if it was asked."""
         return self.state.decisions.why
 
     @property
     def rewards(self) -> float:
-        """What all outcomes so far were worth."""
+        """The sum of all rewards so far."""
         return self._rewards.total
 
     # What a driver calls
 
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
-        """Let the policy place links, and return how many it let wait that did not before.
+        """Let the policy place links, and return how many it queued that were not queued before.
 
-        ``source`` is the outcome of the page that they were found on; ``None`` for seeds.
+        ``source`` is the outcome of the page where they were found; ``None`` for seeds.
         """
         if source is not None and source.pick.id not in self.picks:
             raise PolicyError(
@@ -224,11 +226,11 @@ class Crawl:
         return added
 
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
-        """Return the next pick to fetch, or ``None`` where nothing can be sent now.
+        """Return the next pick to fetch, or ``None`` if nothing can be sent now.
 
-        ``busy`` are the hosts that can take nothing now; where they are many, a :class:`~scrapy_focus.core.busy.Busy`
-        of those that are so for a while, and the others. A pick holds one request of the budget until :meth:`sent`.
-        ``turns`` are several such sets in its place: the first that leaves something to choose counts.
+        ``busy`` are the hosts that can take nothing now; if they are many, a :class:`~scrapy_focus.core.busy.Busy`
+        with those closed for a while and the others. A pick reserves one request of the budget until :meth:`sent`.
+        ``turns`` are several such sets to use instead: the first that leaves something to choose counts.
         """
         self.expire()
         self.wake()
@@ -258,31 +260,31 @@ class Crawl:
         closed, more = parts_of(busy)
         if closed is not choices.closed:
             self.happen(choices.close(closed))
-            choices.closed = closed  # the same hosts: the next comparison is then one of identity
+            choices.closed = closed  # the same hosts, so that the next comparison is one of identity
         pick = choices.choose(busy, at)
         if pick is None and not len(self.frontier) and self.happen(self.state.poor_last.wake()):
-            pick = choices.choose(busy, at)  # all that waited was put last
+            pick = choices.choose(busy, at)  # every queued link was put last
         if pick is not None:
             self.happen(Picked(pick.id, pick.key, tuple(more), at, (pick.url, pick.host, pick.depth, pick.payload)))
         return pick
 
     def sent(self, pick_id: int | None = None) -> bool:
-        """Use one request of the budget, at the last moment before it goes out; ``False``: it must not go out.
+        """Use one request of the budget, just before it is sent; ``False``: it must not be sent.
 
-        ``pick_id`` says for which pick it goes out, if for one: redirects, retries and HEADs of a pick count for it,
-        and so does what belongs to none, like robots.txt.
+        ``pick_id`` is the pick that the request belongs to: redirects, retries and HEADs count for their pick. It is
+        ``None`` for requests that belong to none, like robots.txt.
         """
         return self.budget.left() and self.happen(Sent(pick_id, self.budget.requests_used + 1, self.now()))
 
     def received(self, n_bytes: int | None) -> None:
-        """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+        """Count the bytes of an answer; ``None``: the request was never sent, because no connection was made."""
         if n_bytes is None:
             self.happen(Sent(None, self.budget.requests_used - 1, self.now()))
         else:
             self.budget.bytes_used += n_bytes
 
     def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
-        """A pick came back, with the links of its page in document order. Once for each pick.
+        """Report the outcome of a pick, with the links of its page in document order. Call it once for each pick.
 
         ``known`` are keys of further links of the page that were seen before.
         """
@@ -291,7 +293,7 @@ class Crawl:
     def report_in_parts(
         self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()
     ) -> Iterator[None]:
-        """Do what :meth:`report` does while the iterator is followed, which pauses after each 500 new links.
+        """Do what :meth:`report` does step by step, as an iterator that pauses after each 500 new links.
 
         The pick is in flight until the end.
         """
@@ -302,8 +304,8 @@ class Crawl:
             yield from self._conclude(outcome, links, known, reward)
 
     def reward(self, pick_id: int, value: float) -> bool:
-        """Say what an outcome is worth whose goal says ``None``, also before it is reported; ``False`` if its pick is
-        not in flight (any more).
+        """Set the reward of an outcome whose goal returned ``None``, even before it is reported; ``False`` if its
+        pick is not in flight (any more).
         """
         owed = self._rewards.hear(pick_id, value)
         if owed is None:
@@ -312,25 +314,25 @@ class Crawl:
         return True
 
     def expire(self, *, everything: bool = False) -> None:
-        """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
+        """Give 0 to outcomes whose reward is overdue, or to all open ones when a crawl ends."""
         for owed in self._rewards.overdue(everything=everything):
             deque(self._conclude(owed.outcome, owed.links, owed.known, 0.0), 0)
 
     def release(self, pick_id: int) -> None:
-        """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
+        """Queue a pick again that was not sent, or is to be sent again; it does not count."""
         self._rewards.check_release(pick_id)
         self.happen(Released(pick_id))
 
     def hear(self, signals: Sequence[Signal]) -> None:
-        """Let the policy see what sitemaps, feeds or pings say of pages that are known; all others are passed over."""
+        """Pass reports of sitemaps, feeds or pings about known pages to the policy; others are dropped."""
         if known := self.state.signals.known(signals):
             self.happen(Heard(known, self.now()))
             self.counts["signal/heard"] += len(known)
 
     def wake(self, most: int | None = None) -> bool:
-        """Let links wait that slept and are due, so many of them at most; whether these are all.
+        """Wake up to ``most`` sleeping links that are due; return whether these were all.
 
-        :meth:`next` does so for all of them. Who has no time to wait for that calls this before, again and again.
+        :meth:`next` wakes all of them. A driver that must not block that long calls this first, repeatedly.
         """
         event = self.state.sleepers.wake(self.now, most)
         if event is None:
@@ -340,7 +342,7 @@ class Crawl:
         return due is None or due > event.at
 
     def knows(self, keys: Sequence[int]) -> list[State]:
-        """Return what is known about each key."""
+        """Return the state of each key."""
         return self.frontier.states(keys)
 
     def finished(self) -> str:
@@ -353,7 +355,7 @@ class Crawl:
         return None if self.budget.pace is None else self.budget.next_turn(self.now())
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+        """Return the status of the crawl; ``best``: include so many of the best arms, and the forecasts."""
         waiting, at = self.frontier.waiting, self.now()
         turn, shown, rewards = self.budget.next_turn(at), self.forecasts, self._rewards
         due = shown.due()
@@ -386,14 +388,14 @@ class Crawl:
         )
 
     def checkpoint(self) -> None:
-        """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
+        """Let the job write a checkpoint, without waiting for it; does nothing without a job."""
         self._writer.checkpoint()
 
     def close(self, *, learned_to: str | PathLike[str] = "") -> None:
-        """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time.
+        """Close the frontier or the job, and the log. Idempotent. A missing checkpoint costs only time.
 
-        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to. What cannot be
-        written is logged, and counted as ``error/save`` or ``error/log``.
+        ``learned_to`` is a file where the policy first saves what it learned. Write errors are logged, and counted as
+        ``error/save`` or ``error/log``.
         """
         with ExitStack() as closing:
             closing.callback(self.state.decisions.close)
@@ -401,10 +403,10 @@ class Crawl:
             if learned_to and self.guard.ask("save", save_learned, self.policy, learned_to) is not FAILED:
                 logger.info("What was learned is in %s", learned_to)
 
-    # What happens
+    # Events
 
     def happen(self, event: Event | None) -> bool:
-        """Let an event happen, if there is one, and tell the job; whether there was one."""
+        """Apply an event, if there is one, and pass it to the job; return whether there was one."""
         if event is None:
             return False
         self.state.apply(event)
@@ -428,12 +430,12 @@ class Crawl:
         self.happen(self.state.room.make(self.now))
         self._writer.keep_up()
 
-    # Keeping
+    # Persistence
 
     def _begin(self, job: Keeper, *, is_new: bool) -> None:
-        """Tell the job from now on what happens, and release what was in flight when the last run ended.
+        """Pass events to the job from now on, and release the picks in flight when the last run ended.
 
-        Where others fetch, it stays in flight. What they had in a run that nobody shares any more counts as sent.
+        Where others fetch, they stay in flight. Requests granted in a run that nobody shares any more count as sent.
         """
         self.job = job
         self._writer.begin(job)
@@ -443,7 +445,7 @@ class Crawl:
             self._writer.checkpoint()
             job.flush()
         else:
-            # As it was told, or not any more, before the kill; or fewer may wait now.
+            # May be below the number before the kill, or above it if the limit is lower now.
             self.happen(self.state.room.make(self.now))
             self._writer.keep_up()
         owners = self.state.leases.owners
@@ -459,12 +461,11 @@ class Crawl:
 
 
 def _check_places(frontier: object, job: object) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` if it is not said, or said twice, where links wait."""
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` unless exactly one place for links is given."""
     if (frontier is None) == (job is None):
         both = "both a frontier and a job were given" if job is not None else "neither a frontier nor a job was given"
         raise ConfigError(
-            f"{both}; Crawl takes frontier=memory_frontier, or any other place where links wait, or else a job, "
-            "which brings its own"
+            f"{both}; Crawl takes frontier=memory_frontier, or any other frontier, or else a job, which brings its own"
         )
     if isinstance(frontier, str):
         raise ConfigError(f"frontier is the text {frontier!r}; it takes a frontier, or the callable that makes one")

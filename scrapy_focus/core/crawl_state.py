@@ -1,7 +1,7 @@
-"""What a crawl is at one instant: its parts, and what each event changes in them.
+"""The state of a crawl at one instant: its parts, and how each event changes them.
 
-Whoever applies the same events to the same state has the same crawl. What happens is decided by
-:class:`~scrapy_focus.core.crawl.Crawl`, now, or was decided by an earlier run.
+Applying the same events to the same state gives the same crawl. :class:`~scrapy_focus.core.crawl.Crawl` decides on
+events now, or decided on them in an earlier run.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ if TYPE_CHECKING:
 class CrawlState:
     """Composes the parts of a crawl, and applies events to them.
 
-    Each part has a state of its own, applies the events that change it, and saves and restores its fields of a
-    snapshot. Parts don't know the crawl: where one wants something to happen, it returns the event.
+    Each part has its own state, applies the events that change it, and saves and restores its fields of a snapshot.
+    Parts don't know the crawl: a part returns the event that it wants to happen.
 
     Parameters
     ----------
     guard
-        How policy, goal, stop rule and log are asked.
+        Calls the policy, goal, stop rule and log.
     frontier
-        Where links wait.
+        Where links are queued.
     goal, mission, budget, stop, log, most_waiting, poor, clock, patience, counts
         As for a crawl.
     explains
         Whether the policy is asked why it chose a link.
     ranked
-        Whether the frontier is a :class:`~scrapy_focus.core.frontier.Ranked`, and else a ``Drawn``.
+        Whether the frontier is a :class:`~scrapy_focus.core.frontier.Ranked` rather than a ``Drawn``.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class CrawlState:
         self.mission = mission
         self.budget = budget
         self.counts = counts
-        self.last = -math.inf  # when the last event was, in seconds since the epoch
+        self.last = -math.inf  # time of the last event, in seconds since the epoch
         self.in_flight = InFlight(frontier, budget)
         self.picks = self.in_flight.picks
         self.leases = Leases(self.in_flight, budget)
@@ -119,7 +119,7 @@ class CrawlState:
         )  # fmt: skip
 
     def apply(self, event: Event | Snapshot) -> None:
-        """Let an event happen, now or once more when a crawl is recovered; a snapshot is the state before the first."""
+        """Apply an event, now or again when a crawl is recovered; a snapshot is the state before the first."""
         match event:
             case Picked():
                 self._apply_picked(event)
@@ -173,7 +173,7 @@ class CrawlState:
         self.sleepers.apply(event)
 
     def _land(self, pick_id: int) -> None:
-        """Nobody fetches a pick any more, and nobody waits for its reward."""
+        """Forget a pick: nobody fetches it or expects its reward any more."""
         self.in_flight.land(pick_id)
         self.leases.end(pick_id)
         self.rewards.late.forget(pick_id)
@@ -220,7 +220,7 @@ class CrawlState:
         dict.update(self.counts, event.counts)
 
     def _restore(self, state: Snapshot) -> None:
-        """Be as a crawl was at a checkpoint; what came since is applied."""
+        """Restore a crawl to a checkpoint; later events are then applied."""
         self.guard.take_up(state.policy)
         self.last = state.at
         self.budget.restore(state.used)
@@ -229,7 +229,7 @@ class CrawlState:
             part.restore(state)
 
     def save(self, at: float) -> Snapshot:
-        """Return all that the crawl is, in seconds since the epoch."""
+        """Return the whole state of the crawl, in seconds since the epoch."""
         saved: dict[str, Any] = {}
         for part in self._parts:
             saved |= part.save()

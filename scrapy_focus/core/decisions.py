@@ -1,4 +1,4 @@
-"""Why links were chosen: what the policy says of its last choice, and the decision log."""
+"""Why links were chosen: the policy's explanations, and the decision log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """Asks the policy why it chose a link, where somebody wants to know, and writes the decision log.
+    """Asks the policy why it chose a link, if anyone wants to know, and writes the decision log.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Decisions:
     explains
         Keep the last answer in ``why``, even without a log.
     guard
-        How policy and log are asked.
+        Calls the policy and the log.
     """
 
     def __init__(self, log: EventLog | None, *, explains: bool, guard: Guard) -> None:
@@ -33,7 +33,7 @@ class Decisions:
         self._guard = guard
 
     def chosen(self, pick: Pick, *, by_policy: bool) -> None:
-        """A link was chosen."""
+        """Record a chosen link."""
         if not self.explains and self.log is None:
             return
         why = self._guard.ask("explain", explained, self._guard.policy, pick) if by_policy else {}
@@ -42,12 +42,12 @@ class Decisions:
             self._guard.ask("log", self.log.pick, pick, self.why)
 
     def released(self, pick: Pick) -> None:
-        """A pick waits again."""
+        """Record a pick that is queued again."""
         if self.log is not None:
             self._guard.ask("log", self.log.release, pick)
 
     def concluded(self, outcome: Outcome) -> None:
-        """A pick has its outcome."""
+        """Record the outcome of a pick."""
         if self.log is not None:
             self._guard.ask("log", self.log.outcome, outcome)
 
@@ -57,8 +57,8 @@ class Decisions:
             self._guard.ask("log", self.log.close)
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {"log": None if self.log is None else self.log.mark()}
 
     def restore(self, state: Snapshot) -> None:
-        """Do nothing: whoever restores a crawl cuts its log."""
+        """Do nothing: the code that restores a crawl cuts its log."""

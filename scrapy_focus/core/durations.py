@@ -33,7 +33,7 @@ def unit_of(word: str) -> str:
 
 
 class Duration(NamedTuple):
-    """A time in the unit in which it was written.
+    """A time in the unit that the user wrote.
 
     Examples
     --------
@@ -49,12 +49,12 @@ class Duration(NamedTuple):
     def of(
         cls, given: object, name: str = "time", *, bare: str = "", hint: str = "such as 90s, 30min, 24h or 7d"
     ) -> Self:
-        """Read a time; `name` is what has it, and `bare` the unit of a number without one, ``""`` if there is none.
+        """Read a time. `name` names it in errors; `bare` is the unit of a number without one, ``""`` for none.
 
         Raises
         ------
         ConfigError
-            If it is none, has no unit, is 0, or is longer than a hundred years.
+            If it is not a time, has no unit, is 0, or is longer than a hundred years.
         """
         found = _TIME.fullmatch(_text_of(given))
         unit = unit_of(found[2]) if found and found[2] else bare
@@ -66,7 +66,7 @@ class Duration(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it is, in seconds."""
+        """Its length in seconds."""
         return self.amount * UNITS[self.unit]
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Duration(NamedTuple):
 
 
 def _text_of(given: object) -> str:
-    """Return a time as a text with single blanks in small letters; ``""`` for what is neither a text nor a number."""
+    """Return a time as a text with single spaces in small letters; ``""`` for neither a text nor a number."""
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         given = str(given)
     if not isinstance(given, str) or len(given) > _LONGEST:

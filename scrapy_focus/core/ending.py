@@ -19,7 +19,7 @@ logger = printable_logger(__name__)
 
 
 class Ending:
-    """Asks a stop rule after each outcome, and knows why the crawl is over.
+    """Asks a stop rule after each outcome, and records why the crawl is over.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Ending:
     budget
         What may be used.
     guard
-        How rule and policy are asked.
+        Calls the rule and the policy.
     """
 
     def __init__(self, stop: StopRule | None, budget: Budget, guard: Guard) -> None:
@@ -36,7 +36,7 @@ class Ending:
         self.reason = ""  # of the stop rule, once it is reached
         self._budget = budget
         self._guard = guard
-        self._is_doubted = False  # whether it was logged that nothing was found for long
+        self._is_doubted = False  # whether a long time without finds was logged
 
     def why(self) -> str:
         """Return why the crawl is over, ``""`` if it is not."""
@@ -44,7 +44,7 @@ class Ending:
         return self.reason or (f"budget_{spent}" if spent else "")
 
     def look(self, rewards: float) -> None:
-        """See whether the rule is reached, after so many rewards."""
+        """Check whether the rule is reached, after so many rewards."""
         if self.stop is None:
             return
         forecaster = self._guard.abilities.expected_cost
@@ -55,7 +55,7 @@ class Ending:
             self.reason = self.reason or self.stop.reason
 
     def doubt(self) -> None:
-        """Log once that nothing was found for so long that any later such stretch would end the crawl."""
+        """Log once that any later stretch without finds as long as this one would end the crawl."""
         used = self._budget.requests_used
         if self._is_doubted or not isinstance(self.stop, CostLimit) or (end := self.stop.gives_up_at(used)) is None:
             return
@@ -71,10 +71,10 @@ class Ending:
         return self.stop.left(self._budget.requests_used) if isinstance(self.stop, CostLimit) else None
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {"stop": None if self.stop is None else {"rule": self.stop.reason, **self.stop.state()}}
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot, if that was of the same rule."""
+        """Restore a snapshot, if it was of the same rule."""
         if self.stop is not None and state.stop is not None and state.stop.get("rule") == self.stop.reason:
             self.stop.restore(dict(state.stop))

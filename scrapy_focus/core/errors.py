@@ -1,14 +1,14 @@
-"""Everything that scrapy_focus raises on purpose."""
+"""The exceptions that scrapy_focus raises."""
 
 from __future__ import annotations
 
 
 class FocusError(Exception):
-    """Base of all errors of this package. A message says what was got, what was expected and what to do."""
+    """Base of all errors of this package. A message says what was given, what was expected and what to do."""
 
 
 class ConfigError(FocusError):
-    """A setting or argument cannot be used. Raised while a crawl is set up, which then does not start."""
+    """A setting or argument cannot be used. Raised during the setup of a crawl, which then does not start."""
 
 
 class PolicyError(FocusError):
@@ -24,18 +24,18 @@ class FrontierError(FocusError):
 
 
 class ResumeError(FocusError):
-    """A stored crawl cannot be continued as asked: other policy, parameters or format. Nothing is changed on disk."""
+    """A stored crawl cannot be resumed as asked: other policy, parameters or format. Nothing is changed on disk."""
 
 
 class FolderInUseError(ResumeError):
-    """Another process has the folder of a crawl: it can be had when that one ended."""
+    """Another process is using the folder of a crawl: it is free when that process ends."""
 
 
 class RecordingError(FocusError):
-    """A recorded site, or what one is made from, cannot be read or written. What was written before stays as it was."""
+    """A recorded site, or its source, cannot be read or written. What was written before is kept."""
 
 
 class StorageError(FocusError):
-    """The files of a crawl cannot be written or read: a full disk, a read-only folder, damage. What stands in them
-    stays.
+    """The files of a crawl cannot be written or read: a full disk, a read-only folder, damage. Their contents are
+    kept.
     """

@@ -1,8 +1,8 @@
-"""What happens to a crawl, one event after the other: all that is needed to do it again.
+"""The events of a crawl: everything that is needed to repeat it.
 
-A crawl decides, applies, and tells its keeper before anything leaves the process. Whoever applies the same events to
-the same state has the same crawl: that is how a crawl is recovered, and how one is led from another machine. Times are
-seconds since the epoch, and never go back from one event to the next.
+A crawl decides on an event, applies it, and passes it to its keeper before any effect leaves the process. Applying
+the same events to the same state gives the same crawl. So a crawl is recovered, and led from another machine. Times
+are seconds since the epoch, and never decrease from one event to the next.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Outcome, Signal
 
-#: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
+#: Version of the stored format. Raised by one whenever an event, a snapshot or a table changes.
 FORMAT = 13
 #: The oldest format that can still be read: the one before, at least. Raising it needs a reason in CHANGES.
 OLDEST_FORMAT = 12
 
 
 class Added(NamedTuple):
-    """Links came that the policy is to place: seeds, or what a page gave besides its outcome."""
+    """New links for the policy to place: seeds, or links that a page gave besides its outcome."""
 
     links: Sequence[Link]
-    source: Outcome | None  # of the page on which they were found; None: seeds
+    source: Outcome | None  # of the page where they were found; None: seeds
     at: float
 
 
 class Closed(NamedTuple):
-    """Some hosts take nothing from now on, until it is said that they are open again."""
+    """Some hosts are closed from now on, until they are opened again."""
 
     hosts: Sequence[str]
     opened: Sequence[str]
@@ -40,7 +40,7 @@ class Picked(NamedTuple):
 
     id: int
     key: int
-    busy: tuple[str, ...]  # hosts that could take nothing, besides those that are closed
+    busy: tuple[str, ...]  # busy hosts, besides those that are closed
     at: float
     link: tuple[
         str, str, int, bytes
@@ -48,21 +48,21 @@ class Picked(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A request went out, or one was refunded that never left."""
+    """A request was sent, or one that was not sent is refunded."""
 
-    pick_id: int | None  # for which it was; None: for none, or refunded
+    pick_id: int | None  # the pick that it belongs to; None: none, or refunded
     requests: int  # used so far
     at: float
 
 
 class Released(NamedTuple):
-    """A pick was not sent, and its link waits again."""
+    """A pick was not sent, and its link is queued again."""
 
     pick_id: int
 
 
 class Recovered(NamedTuple):
-    """These keys were in flight when a run was killed, and wait again."""
+    """These keys were in flight when a run was killed, and are queued again."""
 
     keys: Sequence[int]
 
@@ -73,49 +73,49 @@ class Concluded(NamedTuple):
     outcome: Outcome
     links: Sequence[Link]
     known: Sequence[int]  # keys of links that were seen before, where the policy asks for keys
-    used: Mapping[str, float]  # of the budget; empty where nobody keeps the crawl
-    counts: Mapping[str, int]  # those that changed since the last event of this kind, as they are after it
+    used: Mapping[str, float]  # of the budget; empty if nobody keeps the crawl
+    counts: Mapping[str, int]  # those that changed since the last event of this kind, with their new values
 
 
 class GaveUp(NamedTuple):
-    """More links waited than may, and the policy gave up so many of them."""
+    """Too many links were queued, and the policy gave up so many of them."""
 
     n: int
     at: float
 
 
 class Woke(NamedTuple):
-    """Links that slept until then wait from now on: the first of them, and so many at most."""
+    """Sleeping links that were due are queued: the first ones, up to this number."""
 
     at: float
     most: int | None  # None: all of them
 
 
 class Heard(NamedTuple):
-    """Somebody said of pages when they changed."""
+    """A site reported when pages changed."""
 
     signals: Sequence[Signal]
     at: float
 
 
 class Paced(NamedTuple):
-    """From now on, so many requests may go out in the long run: another number than before."""
+    """The rate changed: so many requests may be sent in the long run from now on."""
 
-    rate: float | None  # requests per second; None: as many as can
+    rate: float | None  # requests per second; None: no limit
 
 
 class Leased(NamedTuple):
-    """Somebody else fetches a pick, and reports what comes back."""
+    """Another machine fetches a pick, and reports its outcome."""
 
     pick_id: int
     owner: str
 
 
 class Granted(NamedTuple):
-    """Somebody else may send so many requests beyond one for each pick; they count as used."""
+    """Another machine may send so many requests beyond one for each pick; they count as used."""
 
     owner: str
-    n: int  # below 0: so many that were not sent are given back
+    n: int  # below 0: so many unsent ones are returned
     requests: int  # used so far
     at: float
 

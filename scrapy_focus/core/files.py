@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are complete or absent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file as one step: after a kill at any instant it holds the old content or the new."""
+    """Replace a file in one step: after a kill at any instant it has the old content or the new."""
     temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:
@@ -21,7 +21,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def try_to_write(path: Path) -> None:
-    """Make the folder of a file that is to be written later, and see whether it can be; the file stays as it is.
+    """Create the folder of a file to be written later, and check that it is writable; the file is unchanged.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def try_to_write(path: Path) -> None:
 
 
 def symbolic_link(*paths: Path) -> Path | None:
-    """Return the first symbolic link among paths and all that is below them, ``None`` if there is none."""
+    """Return the first symbolic link among paths and everything below them, ``None`` if there is none."""
     for path in paths:
         if path.is_symlink():
             return path

@@ -1,4 +1,4 @@
-"""What a policy shows of itself: its best arms, its forecasts, its tables."""
+"""What a policy reports about itself: its best arms, forecasts and tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Forecasts:
-    """Asks a policy what it shows of itself; what fails, or what it cannot say, is as if it showed nothing.
+    """Asks a policy for its reports; a failure counts as no report.
 
     Parameters
     ----------
     guard
-        How it is asked.
+        Calls the policy.
     now
-        What time it is, in seconds since the epoch.
+        Returns the time, in seconds since the epoch.
     """
 
     def __init__(self, guard: Guard, now: Callable[[], float]) -> None:
@@ -54,18 +54,18 @@ class Forecasts:
         return None if cost is FAILED else cost
 
     def watched(self, most: int) -> list[WatchedPage]:
-        """Return up to ``most`` of the pages that come back, those with most visits first."""
+        """Return up to ``most`` of the revisited pages, those with most visits first."""
         shower = self._guard.abilities.watched
         found = [] if shower is None else self._guard.ask("watched", shower.watched, most)
         return [] if found is FAILED else found
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself, at the time it is."""
+        """Return the policy's tables as of now."""
         shower = self._guard.abilities.tables
         if shower is None:
             return []
         policy, before = self._guard.policy, self._guard.policy.now
         policy.now = self._now()
         found = self._guard.ask("tables", tables_of, shower)
-        policy.now = before  # the policy was told that time by an event, and this one by nobody
+        policy.now = before  # an event set the policy's time; this call must not change it
         return [] if found is FAILED else found

@@ -1,4 +1,4 @@
-"""Which links are given up where more wait than may, and the policy has no rule of its own."""
+"""Which links are given up when too many are queued and the policy has no rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def give_up(frontier: Frontier, n: int, rng: np.random.Generator, *, spared: Sequence[int] = ()) -> int:
-    """Give up ``n`` waiting links, or all where fewer wait; return how many these were. Some arms may be spared.
+    """Give up ``n`` queued links, or all if there are fewer; return how many. Some arms may be spared.
 
-    Each arm gives up its share of them: its least ranks, or where links have no ranks, links drawn at random.
+    Each arm gives up its share: its lowest ranks, or links drawn at random if there are no ranks.
     """
     if hasattr(frontier, "drop_each"):
         counts = _shares(_of_others(frontier, spared), n)
@@ -25,7 +25,7 @@ def give_up(frontier: Frontier, n: int, rng: np.random.Generator, *, spared: Seq
         return cast("Ranked", frontier).drop_each({arm: int(counts[arm]) for arm in arms})
     drawn, before = cast("Drawn", frontier), len(frontier)
     most = min(n, before if not spared else int(_of_others(frontier, spared).sum()))
-    while (left := most - (before - len(drawn))) > 0:  # what is drawn twice is given up once
+    while (left := most - (before - len(drawn))) > 0:  # a link drawn twice is given up once
         if not spared and 2 * left > len(drawn):
             slots = rng.permutation(drawn.draw(None, rng).slots)[:left]
         else:
@@ -43,7 +43,7 @@ def _of_others(frontier: Frontier, spared: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _shares(waiting: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return how many of ``n`` links each arm gives up, in proportion to those that wait in it, shape (n_arms,)."""
+    """Return how many of ``n`` links each arm gives up, in proportion to its queue, shape (n_arms,)."""
     total = int(waiting.sum())
     n = min(n, total)
     counts, rests = np.divmod(waiting * n, max(total, 1))

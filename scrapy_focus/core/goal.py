@@ -1,7 +1,7 @@
-"""What an outcome is worth: a goal is any callable from an outcome to a number.
+"""The value of an outcome: a goal is any callable from an outcome to a number.
 
-``None`` says that the worth will be known later, through :meth:`~scrapy_focus.core.crawl.Crawl.reward`. What some goals
-say or do besides is a protocol of its own; a goal has it if it has the attribute or method, and inherits from nothing.
+``None`` means that the value follows later, through :meth:`~scrapy_focus.core.crawl.Crawl.reward`. Optional abilities
+of goals are protocols of their own; a goal has one if it has the attribute or method, and need not inherit.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Goal(Protocol):
         """Return the reward, or ``None`` if it comes later."""
 
 
-# What is looked for, as far as it is known beforehand
+# What the goal looks for, as far as it is known beforehand
 
 
 @runtime_checkable
 class Named(Protocol):
-    """Has a name for what it looks for."""
+    """Names what it looks for."""
 
     @property
     def noun(self) -> str:
-        """What several of these things are called."""
+        """The plural name of what it looks for."""
 
 
 @runtime_checkable
@@ -48,55 +48,55 @@ class OnTopic(Protocol):
 
     @property
     def relevance(self) -> Any:
-        """A model of the topic, a :class:`~scrapy_focus.Topic`; ``None``: there is none."""
+        """A model of the topic, a :class:`~scrapy_focus.Topic`; ``None`` without one."""
 
 
 @runtime_checkable
 class JudgesHeaders(Protocol):
-    """Says whether the headers of a response are enough."""
+    """Declares whether the headers of a response are enough."""
 
     @property
     def heads_tell(self) -> bool:
-        """Whether these tell what a response is worth, so that a HEAD is enough."""
+        """Whether headers determine the reward, so that a HEAD is enough."""
 
 
 @runtime_checkable
 class CountsContents(Protocol):
-    """Says whether each content counts once."""
+    """Declares whether each content counts once."""
 
     @property
     def stored(self) -> bool:
-        """Whether a target whose content was seen before is worth nothing."""
+        """Whether a target whose content was seen before has reward 0."""
 
 
-# What it is asked during a crawl
+# Methods called during a crawl
 
 
 @runtime_checkable
 class SeesUnchanged(Protocol):
-    """Takes note of pages that are as they were at their last visit."""
+    """Observes pages that are unchanged since their last visit."""
 
     def unchanged(self, outcome: Outcome) -> None:
-        """See the outcome of such a page, which is worth nothing."""
+        """Receive the outcome of such a page, whose reward is 0."""
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Learns while it crawls; a ``JOBDIR`` keeps what."""
+    """Learns while it crawls; a ``JOBDIR`` keeps its state."""
 
     def state(self) -> Any:
-        """Return what was learned: plain values, arrays of NumPy, and containers of them."""
+        """Return the state: plain values, arrays of NumPy, and containers of them."""
 
     def restore(self, state: Any) -> None:
-        """Be as when this state was returned."""
+        """Restore a state."""
 
 
 @runtime_checkable
 class Says(Protocol):
-    """Says how it sees the crawl."""
+    """Describes how it sees the crawl."""
 
     def said(self) -> Sequence[str]:
-        """Return that, a sentence each."""
+        """Return the description, one sentence each."""
 
 
 @runtime_checkable
@@ -105,16 +105,16 @@ class Warns(Protocol):
 
     @property
     def alarm(self) -> str:
-        """What, in a sentence; ``""``: nothing does."""
+        """The problem in a sentence; ``""`` for none."""
 
 
 def noun_of(goal: Goal) -> str:
-    """Return what several things that a goal looks for are called."""
+    """Return the plural name of what a goal looks for."""
     return str(goal.noun) if isinstance(goal, Named) else "targets"
 
 
 def types_of(goal: Goal) -> Collection[str]:
-    """Return the MIME types that a goal looks for; none where it doesn't say."""
+    """Return the MIME types that a goal looks for; none if it declares none."""
     return goal.types if isinstance(goal, Typed) else frozenset()
 
 
@@ -129,12 +129,12 @@ def counts_contents(goal: Goal) -> bool:
 
 
 class ItemsGoal:
-    """An outcome is worth the items that its page gave, as they came out of the item pipelines."""
+    """The reward of an outcome is the number of items of its page that left the item pipelines."""
 
-    #: What is counted.
+    #: What the goal counts.
     noun = "items"
 
-    #: Whether the headers of a response are enough to know what it is worth, so that a HEAD can tell.
+    #: Whether headers determine the reward, so that a HEAD is enough.
     heads_tell = False
 
     def __call__(self, outcome: Outcome) -> float:

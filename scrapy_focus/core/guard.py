@@ -1,4 +1,4 @@
-"""What a crawl asks its policy, goal, stop rule and log, and what it does where one of them raises."""
+"""Calls the policy, goal, stop rule and log of a crawl, and handles their exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
-_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
+_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # called again and again
 
 
 class Failure(Enum):
@@ -36,14 +36,15 @@ FAILED = Failure.FAILED
 
 
 class Guard:
-    """Asks the policy, goal, stop rule and log of a crawl; logs and counts what they raise, unless the crawl is strict.
+    """Calls the policy, goal, stop rule and log of a crawl; logs and counts their exceptions, unless the crawl is
+    strict.
 
     Parameters
     ----------
     policy
-        Who decides. Every part of a crawl finds it here, so that another one may take its place.
+        The policy. Every part of a crawl reads it here, so that it can be replaced.
     goal, stop, log
-        Who else is asked, by name in what is logged.
+        The other objects that are called, with the names used in the log.
     counts
         Where errors are counted, as ``error/...``.
     strict
@@ -66,19 +67,19 @@ class Guard:
         self._others = {"goal": goal, "log": log, "stop": stop}
 
     def take_up(self, policy: Policy) -> None:
-        """Let a policy decide from now on."""
+        """Use another policy from now on."""
         self.policy = policy
         self.abilities = Abilities.of(policy)
 
     def ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Failure:
-        """Return the answer to a question, ``FAILED`` where it raises.
+        """Return the answer of a call, ``FAILED`` if it raises.
 
         Raises
         ------
         StorageError
             If the crawl cannot be stored.
         Exception
-            Whatever the question raises, if the crawl is strict.
+            Whatever the call raises, if the crawl is strict.
         """
         try:
             return question(*args, **kwargs)
@@ -95,7 +96,7 @@ class Guard:
         if self.counts[f"error/{what}"] > (1 if what in _SHOWN_ONCE else _SHOWN_ERRORS):
             return
         expected = isinstance(error, (FocusError, OSError) if what == "log" else FocusError)
-        logger.error(  # an expected message says all that a traceback could
+        logger.error(  # the message is expected and complete; no traceback is needed
             "%s of %s failed: %s", what, type(self._others.get(what, self.policy)).__qualname__,
             reason_of(error, PARAGRAPH), exc_info=not expected,
         )  # fmt: skip

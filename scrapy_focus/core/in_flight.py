@@ -1,4 +1,4 @@
-"""The picks in flight: which were sent, and which the policy chose itself."""
+"""The picks in flight: which were sent, and which the policy itself chose."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class InFlight:
-    """Holds each pick from its choice until its outcome or release, with the request and the turn reserved for it.
+    """Keeps each pick from its choice to its outcome or release, with its reserved request and turn.
 
     Parameters
     ----------
     frontier
         Where the picks come from.
     budget
-        Who gives each pick a turn, and counts the requests sent.
+        Gives each pick a turn, and counts the requests sent.
     """
 
     def __init__(self, frontier: Frontier, budget: Budget) -> None:
@@ -28,12 +28,12 @@ class InFlight:
         self.recovered: set[int] = set()  # keys that were in flight when a run was killed, without an outcome since
         self.unsent: set[int] = set()  # ids of picks whose request is still reserved
         self.unchosen: set[int] = set()  # ids of picks that this policy did not choose
-        self.poor: set[int] = set()  # ids of picks that are put last when they are released
+        self.poor: set[int] = set()  # ids of picks to put last when they are released
         self._frontier = frontier
         self._budget = budget
 
     def take_off(self, pick: Pick, at: float, *, by_policy: bool) -> None:
-        """A pick was chosen: it takes a turn, and holds one request of the budget."""
+        """Add a chosen pick: it takes a turn, and reserves one request of the budget."""
         self.picks[pick.id] = pick
         self.unsent.add(pick.id)
         self._budget.take_turn(at)
@@ -41,19 +41,19 @@ class InFlight:
             self.unchosen.add(pick.id)
 
     def land(self, pick_id: int) -> None:
-        """A pick has its outcome, or is released; its turn is given back if no request went out."""
+        """Remove a pick that has its outcome or is released; its turn is returned if no request was sent."""
         del self.picks[pick_id]
         if pick_id in self.unsent:
             self.unsent.remove(pick_id)
             self._budget.give_back_turn()
 
     def forget(self, pick_id: int) -> None:
-        """Nothing more is asked about a pick that landed."""
+        """Forget a pick that has landed."""
         self.unchosen.discard(pick_id)
         self.poor.discard(pick_id)
 
     def apply_sent(self, event: Sent) -> None:
-        """Count a request; it takes a turn, unless its pick has one and this is its first request."""
+        """Count a request; it takes a turn, unless it is the first of a pick that has one."""
         budget, has_turn = self._budget, event.pick_id in self.unsent
         if event.requests > budget.requests_used and not has_turn:
             budget.take_turn(event.at)
@@ -62,7 +62,7 @@ class InFlight:
             self.unsent.remove(cast("int", event.pick_id))
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {
             "recovered": sorted(self.recovered),
             "unchosen": sorted(self.unchosen),
@@ -71,7 +71,7 @@ class InFlight:
         }
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot: what the frontier has in flight is in flight."""
+        """Restore a snapshot: the picks in flight of the frontier are in flight."""
         self.recovered.update(state.recovered)
         self.unchosen.update(state.unchosen)
         for pick in self._frontier.flying.values():

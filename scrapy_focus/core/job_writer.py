@@ -1,4 +1,4 @@
-"""What the job of a crawl is told besides its events: checkpoints, the counts that changed, what was read of pages."""
+"""Writes to the job of a crawl what its events lack: checkpoints, changed counts, data read from pages."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class JobWriter:
-    """Completes what the job of a crawl is told; does nothing as long as there is none.
+    """Adds to the job of a crawl what its events lack; does nothing without a job.
 
     Parameters
     ----------
     state
-        What a checkpoint is of. Its counts are told with each outcome, where they changed.
+        The state for checkpoints. Its counts are written with each outcome, if they changed.
     now
-        What time it is, in seconds since the epoch.
+        Returns the time, in seconds since the epoch.
     """
 
     def __init__(self, state: CrawlState, now: Callable[[], float]) -> None:
-        self.job: Keeper | None = None  # once everything that it kept is applied
+        self.job: Keeper | None = None  # once everything in it is applied
         self._state = state
         self._guard = state.guard
         self._now = now
@@ -36,28 +36,28 @@ class JobWriter:
         self._told: dict[str, int] = {}  # the counts that the job has
 
     def begin(self, job: Keeper) -> None:
-        """Tell this job from now on; it has all that happened until now."""
+        """Write to this job from now on; it has everything up to now."""
         self.job = job
         self._told = dict(self._counts)
 
     def checkpoint(self) -> None:
-        """Let the job write everything as it is now, without waiting for it."""
+        """Let the job write a checkpoint, without waiting for it."""
         if self.job is not None:
             self.job.checkpoint(self._state.save(self._now()))
 
     def keep_up(self) -> None:
-        """Let the job write a checkpoint, if it is time for one; where that fails, it waits for the next time."""
+        """Let the job write a checkpoint if one is due; a failed one is delayed to the next date."""
         job = self.job
         if job is not None and job.due and self._guard.ask("checkpoint", self.checkpoint) is FAILED:
             job.postpone()
 
     def conclude(self, event: Concluded) -> None:
-        """Tell an outcome that was applied, with the counts that changed since the last."""
+        """Write an outcome that was applied, with the counts that changed since the last."""
         if self.job is not None:
             changed = {name: value for name, value in self._counts.items() if self._told.get(name) != value}
             self._told.update(changed)
             self.job.tell(event._replace(counts=changed))
 
     def noted(self, outcome: Outcome) -> Outcome:
-        """Return an outcome of whose page the job gets what the policy reads."""
+        """Return an outcome whose page records for the job what the policy reads."""
         return outcome if self.job is None or outcome.page is None else outcome._replace(page=NotedPage(outcome.page))

@@ -1,4 +1,4 @@
-"""Where a crawl lives on: the port through which it is written down and found again."""
+"""The port through which a crawl is stored and restored."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """What a keeper needs of a crawl before it has a frontier: what has to be equal in all runs."""
+    """What a keeper needs from a crawl before it has a frontier: what must be equal in all runs."""
 
     @property
     def policy(self) -> Policy:
-        """Who decides."""
+        """The policy."""
 
     goal: Goal
     mission: Mission
 
 
 class Keeper(Protocol):
-    """Keeps a crawl, so that it survives its process; :class:`~scrapy_focus.jobs.job.Job` is one.
+    """Stores a crawl so that it survives its process; :class:`~scrapy_focus.jobs.job.Job` is one.
 
-    A crawl asks for its frontier, has itself restored, and from then on tells every event before it has any effect
-    outside the process. What it tells and the last checkpoint together are the crawl.
+    A crawl asks for its frontier, has its state restored, and from then on writes every event before it has any
+    effect outside the process. The last checkpoint and the events after it are the crawl.
     """
 
     @property
@@ -37,33 +37,32 @@ class Keeper(Protocol):
         """Whether it is time for a checkpoint."""
 
     def open(self, crawl: Described) -> Frontier:
-        """Return where the links of a new crawl wait, as its policy keeps them: those of the last checkpoint, if there
-        is one.
+        """Return the frontier of a new crawl, for its policy: with the links of the last checkpoint, if there is one.
 
         Raises
         ------
         ResumeError
-            If what is kept is a crawl with another goal, mission, policy or parameters.
+            If the stored crawl has another goal, mission, policy or parameters.
         """
 
     def restore(self, state: CrawlState) -> bool:
-        """Bring the state of a new crawl to where the kept one was; ``False`` where there is none,
-        and nothing was changed.
+        """Bring the state of a new crawl to that of the stored one; ``False`` without one, and the state is
+        unchanged.
 
         What was in flight is in flight again; the crawl releases it, unless others fetch it.
         """
 
     def tell(self, event: Event) -> None:
-        """Write an event down."""
+        """Write an event."""
 
     def checkpoint(self, state: Snapshot) -> None:
-        """Write down everything as it is now; may return before that is done."""
+        """Write a checkpoint; may return before that is done."""
 
     def postpone(self) -> None:
-        """A checkpoint that was due could not be made: wait as long again for the next."""
+        """A checkpoint failed: the next one is due after the usual time."""
 
     def flush(self) -> None:
-        """Wait until the last checkpoint is on disk."""
+        """Block until the last checkpoint is on disk."""
 
     def close(self) -> None:
-        """Finish what is being written, and let others have the crawl. Idempotent."""
+        """Finish writing, and free the folder for others. Idempotent."""

@@ -1,4 +1,4 @@
-"""Outcomes whose reward comes later: how long they are kept open, and what is said of a goal that forgets them."""
+"""Outcomes whose reward comes later: how long they stay open, and a warning if it never comes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_SHORTEST = 1.0  # seconds for which a late reward is waited for, or not at all
+_SHORTEST = 1.0  # seconds for a late reward; below that none is expected at all
 
 
 class Owed(NamedTuple):
@@ -28,21 +28,21 @@ class Owed(NamedTuple):
 
 
 class LateRewards:
-    """Keeps outcomes open whose goal said ``None``, for so many seconds.
+    """Keeps outcomes open for some seconds if their goal returned ``None``.
 
-    They become fewer, down to none, while no reward ever comes: a goal that forgets to return a number does not stop a
-    crawl.
+    That time shrinks, down to none, while no reward ever comes, so that a goal that forgets to return a number does
+    not stop a crawl.
 
     Parameters
     ----------
     goal
-        Who says ``None``.
+        The goal that returns ``None``.
     clock
         Seconds, for durations.
     patience
         Seconds that an outcome is kept open.
     counts
-        Where overdue ones are counted, as ``reward/late``.
+        Where overdue rewards are counted, as ``reward/late``.
     """
 
     def __init__(self, goal: Goal, *, clock: Callable[[], float], patience: float, counts: Counter[str]) -> None:
@@ -52,9 +52,9 @@ class LateRewards:
         self.counts = counts
         self._owed: dict[int, Owed] = {}  # by pick
         self._early: dict[int, float] = {}  # by pick: rewards that came before its outcome
-        self._share = 1.0  # of the patience that is had now
-        self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
-        self._hears = False  # rewards do come later
+        self._share = 1.0  # share of the patience in use
+        self._share_since: float | None = None  # seconds of the clock; last change, or the first late reward
+        self._hears = False  # rewards do arrive
 
     def __contains__(self, pick_id: int) -> bool:
         return pick_id in self._owed
@@ -64,11 +64,11 @@ class LateRewards:
 
     @property
     def ids(self) -> frozenset[int]:
-        """The picks of outcomes that are kept open."""
+        """The picks of open outcomes."""
         return frozenset(self._owed)
 
     def keep(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> bool:
-        """Keep an outcome open; ``False`` where nothing is waited for any more, and its reward is 0."""
+        """Keep an outcome open; ``False`` if no late reward is expected any more: its reward is 0."""
         if not self._share:
             self.counts["reward/late"] += 1
             return False
@@ -76,25 +76,25 @@ class LateRewards:
         return True
 
     def heard(self, pick_id: int) -> Owed | None:
-        """A reward came; return the outcome that it is for, ``None`` if it is not kept open (any more)."""
+        """Receive a reward; return its outcome, ``None`` if that is not open (any more)."""
         self._hears, self._share = True, 1.0
         return self._owed.pop(pick_id, None)
 
     def hold(self, pick_id: int, value: float) -> None:
-        """Hold a reward that came before the outcome that it is for."""
+        """Hold a reward that came before its outcome."""
         self._early[pick_id] = value
 
     def early(self, pick_id: int) -> float | None:
-        """Return the reward that is held for a pick, if one is."""
+        """Return the reward held for a pick, if there is one."""
         return self._early.get(pick_id)
 
     def forget(self, pick_id: int) -> None:
-        """A pick is not in flight any more."""
+        """Forget a pick that is not in flight any more."""
         self._early.pop(pick_id, None)
         self._owed.pop(pick_id, None)
 
     def overdue(self, *, everything: bool = False) -> Iterator[Owed]:
-        """Yield outcomes whose reward is overdue, or all of them: none is kept open any longer."""
+        """Yield outcomes whose reward is overdue, or all of them, and close them."""
         if not self._owed:
             return
         now = self.clock()
@@ -113,7 +113,7 @@ class LateRewards:
             yield owed
 
     def _note(self, outcome: Outcome) -> None:
-        """Say once that a reward did not come, and what to do about it."""
+        """Warn once that a reward did not come, and explain what to do."""
         if not self.counts["reward/late"]:
             logger.warning(
                 "The goal %s answered None for %s, which means that the reward comes later, through reward(); it did "
@@ -123,8 +123,8 @@ class LateRewards:
             )  # fmt: skip
 
     def _lose_patience(self, since: float, now: float) -> None:
-        """Wait half as long for later rewards as long as none ever came, once for all that were waited for at a time;
-        the first of them are waited for twice.
+        """Halve the time for late rewards while none ever came, once per group of outcomes that are open together;
+        the first group gets a second time.
         """
         if self._hears or (self._share_since is not None and since < self._share_since):
             return

@@ -1,4 +1,4 @@
-"""What other machines do for a crawl: which picks they fetch, and how many requests more they may send."""
+"""The work of other machines for a crawl: the picks they fetch, and the requests they may send besides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Leases:
-    """Records who else fetches a pick in flight, and what each of them was granted beyond one request for each pick.
+    """Records which machine fetches each pick in flight, and the requests granted to each beyond one per pick.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class Leases:
         self._budget = budget
 
     def is_reserved(self, pick_id: int) -> bool:
-        """Whether a pick in flight holds a request of the budget that did not go out yet, as far as is known."""
+        """Whether a pick in flight reserves a request that was not sent, as far as is known."""
         return pick_id in self._in_flight.unsent
 
     def grant(self, owner: str, n: int, at: float) -> Granted | None:
-        """Return the event that lets an owner send up to ``n`` requests more, as many as the budget allows; ``None``
-        where that is none. Below 0, so many that were not sent are given back.
+        """Return the event that grants an owner up to ``n`` more requests, as many as the budget allows; ``None`` if
+        that is none. Below 0, so many unsent ones are returned.
         """
         budget = self._budget
         if n > 0 and budget.requests is not None:
@@ -45,25 +45,25 @@ class Leases:
         return Granted(owner, n, budget.requests_used + n, at) if n else None
 
     def end(self, pick_id: int) -> None:
-        """Nobody fetches a pick any more."""
+        """Remove the lease of a pick that nobody fetches any more."""
         self.owners.pop(pick_id, None)
 
     def apply_leased(self, event: Leased) -> None:
-        """Somebody else fetches a pick."""
+        """Record that another machine fetches a pick."""
         self.owners[event.pick_id] = event.owner
 
     def apply_granted(self, event: Granted) -> None:
-        """Count what was granted as used."""
+        """Count granted requests as used."""
         self.granted[event.owner] += event.n
         self._budget.requests_used = event.requests
         for _ in range(event.n):  # a turn that was taken stays taken, as after a refused connection
             self._budget.take_turn(event.at)
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {"owners": dict(self.owners), "granted": dict(self.granted)}
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot."""
+        """Restore a snapshot."""
         self.owners.update(state.owners)
         self.granted.update(state.granted)

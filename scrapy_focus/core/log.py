@@ -1,4 +1,4 @@
-"""The decision log: every pick with the reasons for it, and every outcome, one JSON line each."""
+"""The decision log: every pick with its reasons, and every outcome, one JSON line each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LONGEST = 1 << 20  # bytes of a line
 
 
 class EventLog:
-    """Appends to a file of JSON lines; compressed where the name ends in ``.gz``.
+    """Appends to a file of JSON lines; compressed if the name ends in ``.gz``.
 
     A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance",
-    "why"}``. There ``why`` is the record of its reason: the numbers by name, and the text as ``why`` once more. Its
+    "why"}``. There ``why`` is the record of its reason: the numbers by name, and its text again as ``why``. An
     outcome is ``{"event": "outcome", "id", "status", "mime", "size", "seconds", "items", "error", "reward"}``. A pick
-    that was released unsent gives ``{"event": "release", "id"}``. Where the last line is cut off, because an earlier
-    run was killed, that line is removed.
+    that was released unsent gives ``{"event": "release", "id"}``. If an earlier run was killed, a cut last line is
+    removed.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class EventLog:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.suffix != ".gz" and self.path.is_file():  # a device may be read without end
+            if self.path.suffix != ".gz" and self.path.is_file():  # a device may be endless
                 _drop_cut_line(self.path)
             self._file = self._open()
         except OSError as error:
@@ -55,18 +55,18 @@ class EventLog:
         )  # fmt: skip
 
     def outcome(self, outcome: Outcome) -> None:
-        """Write what a pick brought back."""
+        """Write the outcome of a pick."""
         self._write(
             event="outcome", id=outcome.pick.id, status=outcome.status, mime=outcome.mime, size=outcome.size,
             seconds=round(outcome.seconds, 4), items=outcome.items, error=outcome.error, reward=outcome.reward,
         )  # fmt: skip
 
     def release(self, pick: Pick) -> None:
-        """Write that a pick was handed back unsent."""
+        """Write that a pick was released unsent."""
         self._write(event="release", id=pick.id)
 
     def mark(self) -> tuple[str, int] | None:
-        """Say how far the file is written, for :meth:`cut`; ``None`` where it is none that can be cut.
+        """Return how far the file is written, for :meth:`cut`; ``None`` if it cannot be cut.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class EventLog:
         if not self.path.is_file():
             return None
         try:
-            if self.path.suffix == ".gz":  # what is whole can be cut behind
+            if self.path.suffix == ".gz":  # complete members, behind which the file can be cut
                 self._file.close()
                 self._file = self._open()
             else:
@@ -88,7 +88,7 @@ class EventLog:
             ) from error
 
     def cut(self, path: str, size: int) -> bool:
-        """Drop what was written after a mark, to be written again; ``False`` if the mark is none in this file."""
+        """Drop what was written after a mark, to be written again; ``False`` if the mark is not in this file."""
         if str(self.path.resolve()) != path or not self.path.is_file() or self.path.stat().st_size < size:
             return False
         self._file.close()
@@ -118,12 +118,12 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def read_log(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a decision log. The last line of a crawl that was killed may be cut off; it is left out.
+    """Yield the events of a decision log. A cut last line, as a killed crawl leaves it, is skipped.
 
     Raises
     ------
     ConfigError
-        If the file cannot be read, or is no decision log.
+        If the file cannot be read, or is not a decision log.
     """
     path, number = Path(path), 0
     open_file = gzip.open if path.suffix == ".gz" else open
@@ -135,7 +135,7 @@ def read_log(path: str | Path) -> Iterator[dict[str, Any]]:
                 except ValueError as error:
                     if not line.endswith(b"\n"):
                         break
-                    raise ConfigError(f"line {number} of {path} is no event of a decision log: {error}") from error
+                    raise ConfigError(f"line {number} of {path} is not an event of a decision log: {error}") from error
             else:
                 return
         number -= 1

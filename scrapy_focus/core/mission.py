@@ -1,8 +1,8 @@
-"""What a crawl looks for: the same for a policy in a live crawl, a simulated one, a comparison and a check.
+"""What a crawl looks for: the same for a policy live, simulated, compared or checked.
 
-A policy should do well without parameters. What everybody knows who starts a crawl (which files are wanted, which words
-speak for them, what is to be saved) is said once, by settings or by a goal, and reaches every policy in this form. A
-policy takes from it what its own parameters leave open.
+A policy should do well without parameters. The user knows which files are wanted, which words suggest them and what
+is to be saved. Settings or a goal state this once, and every policy receives it in this form. It fills in the
+parameters that a policy leaves open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.goal import Goal
 
-#: Requests for which a rendering counts beside those that are sent for it, where nothing else is said.
+#: Default cost of a rendering, in requests, besides those that are sent for it.
 RENDER_COST = 20.0
 
 Unit = Literal["requests", "bytes", "seconds"]
@@ -33,48 +33,48 @@ class Topic(Protocol):
 
     @property
     def digest(self) -> str:
-        """Which model it is: another model has another digest."""
+        """Identifies the model: another model has another digest."""
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """How likely each text is on the topic, from 0 to 1, shape (n,)."""
+        """Return the probability that each text is on the topic, from 0 to 1, shape (n,)."""
 
 
 @runtime_checkable
 class LearningTopic(Topic, Protocol):
-    """A model of a topic that learns from the pages of the crawl, without being told what they are on.
+    """A model of a topic that learns from the pages of the crawl, without labels.
 
-    A :class:`~scrapy_focus.goals.topic.TopicGoal` shows it each page that it judges, and a ``JOBDIR`` keeps its state.
-    Its digest is that of what it was given, and stays what it is.
+    A :class:`~scrapy_focus.goals.topic.TopicGoal` shows it each page that it judges, and a ``JOBDIR`` keeps its
+    state. Its digest is that of its initial data, and does not change.
     """
 
     @property
     def refits(self) -> int:
-        """Counts up whenever texts may score otherwise than before; what was scored lately is forgotten then."""
+        """Increases whenever scores of texts may have changed; recent scores are then forgotten."""
 
     @property
     def frequency(self) -> float | None:
-        """The share of the pages that are met which are on the topic, as estimated, from 0 to 1; ``None``: not yet."""
+        """The estimated share of on-topic pages among those met, from 0 to 1; ``None``: not known yet."""
 
     @property
     def alarm(self) -> str:
-        """Why the crawl may go astray by this model, as a sentence; ``""``: nothing speaks for that."""
+        """A sentence on why this model may mislead the crawl; ``""``: no sign of that."""
 
     def see(self, text: str, host: str = "") -> None:
         """Learn from the text of a page, before it is scored."""
 
     def state(self) -> Any:
-        """Return what it learned: plain values, arrays of NumPy, and containers of them."""
+        """Return the state: plain values, arrays of NumPy, and containers of them."""
 
     def restore(self, state: Any) -> None:
-        """Be as one with the same digest was that returned this state."""
+        """Restore the state of a model with the same digest."""
 
 
 @runtime_checkable
 class _Sees(Protocol):
-    """What makes a topic one that learns, or is meant to."""
+    """What distinguishes a topic that learns, or is meant to."""
 
     def see(self, text: str, host: str) -> None:
-        """See a page."""
+        """Learn from a page."""
 
 
 def topic_of(goal: Goal) -> Topic | None:
@@ -83,12 +83,12 @@ def topic_of(goal: Goal) -> Topic | None:
 
 
 def learning(topic: Topic | None) -> LearningTopic | None:
-    """Return a topic if it is one that learns, ``None`` for any other.
+    """Return a topic if it learns, ``None`` for any other.
 
     Raises
     ------
     ConfigError
-        If it has a method ``see``, and lacks something else that one has which learns.
+        If it has a method ``see``, but lacks another attribute of a learning topic.
     """
     if not isinstance(topic, _Sees):
         return None
@@ -103,24 +103,24 @@ def learning(topic: Topic | None) -> LearningTopic | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mission:
-    """What is looked for, as a policy may know it before the first page.
+    """What is looked for, as far as a policy may know it before the first page.
 
-    Blanks around words are dropped, and so are empty ones and those that come again.
+    Surrounding spaces, empty words and repeated words are dropped.
 
     Raises
     ------
     ConfigError
-        If there is no such unit, a type is no MIME type, words are no list, or a rendering costs no number from 0.
+        If the unit is unknown, a type is not a MIME type, words are not a list, or the cost is not a number from 0.
     """
 
     types: frozenset[str] = frozenset()  # MIME types of targets, or patterns like image/*; empty: anything may be one
-    words: tuple[str, ...] = ()  # words and phrases that speak for a target
+    words: tuple[str, ...] = ()  # words and phrases that suggest a target
     topic: Topic | None = None  # a model of the topic
     unit: Unit = "requests"  # what is to be saved
     rate: float | None = None  # requests per second that may be used in the long run; None: as many as possible
-    render_cost: float = RENDER_COST  # requests for which a rendering counts beside those that are sent for it
-    renders: bool = True  # whether a browser may be asked, as far as that is known before the crawl
-    heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
+    render_cost: float = RENDER_COST  # cost of a rendering in requests, besides those sent for it
+    renders: bool = True  # whether a browser may be available, as far as known before the crawl
+    heads_tell: bool = False  # whether headers determine the reward, so that a HEAD is enough
 
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
@@ -173,8 +173,8 @@ class Mission:
         return replace(self, rate=rate)
 
     def describe(self) -> dict[str, Any]:
-        """Return what must be equal for a stored crawl to resume, as text. What is to be saved, the rate,
-        what a rendering costs and whether there are any may change.
+        """Return as text what must be equal for a stored crawl to resume. The unit to be saved, the rate, the cost of
+        a rendering and the use of a browser may change.
         """
         return {
             "types": ", ".join(sorted(self.types)),
@@ -185,5 +185,5 @@ class Mission:
 
 
 def _are_texts(values: Iterable[object]) -> bool:
-    """Whether these are several texts, rather than a single one, whose characters are texts as well."""
+    """Whether these are several texts rather than one, which is also a collection of texts."""
     return not isinstance(values, str) and all(isinstance(each, str) for each in values)

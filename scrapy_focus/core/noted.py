@@ -1,4 +1,4 @@
-"""Pages that note what is read of them, so that it can be read again when a crawl is recovered."""
+"""Pages that record what is read from them, so that it can be read again when a crawl is recovered."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NOTHING: dict[str, Any] = {"url": "", "status": 0, "headers": {}, "text": "", "
 
 
 class NotedPage:
-    """A page for a policy: what it reads of it stands in ``read`` afterwards.
+    """A page for a policy that records what the policy reads, in ``read``.
 
     Parameters
     ----------
     page
         The page, as long as it lasts.
-    read
+    What an earlier run read; a policy that reads anything else now gets empty values.
         What was read of it in an earlier run; a policy that reads anything else now finds nothing.
     """
 
@@ -31,7 +31,7 @@ class NotedPage:
 
     @property
     def url(self) -> str:
-        """Where it came from, after redirects."""
+        """The URL after redirects."""
         return str(self._get("url"))
 
     @property
@@ -46,17 +46,17 @@ class NotedPage:
 
     @property
     def text(self) -> str:
-        """The decoded body, ``""`` where it is not text."""
+        """The decoded body, ``""`` if it is not text."""
         return str(self._get("text"))
 
     @property
     def kind(self) -> str:
-        """The MIME type that the first bytes of the body speak for, ``""`` where they say nothing, or are not here."""
+        """The MIME type that the first bytes of the body suggest; ``""`` if they suggest none or are missing."""
         return str(self._get("kind"))
 
     def made(self, name: str, make: Callable[[Page], Any]) -> Any:
-        """Return what is made of the page, a plain value, and note that under a name in place of all that it is made
-        of: it is made once, and nothing else of the page need be kept for it.
+        """Return a plain value computed from the page, and record it by name in place of its sources. It is computed
+        once, and nothing else of the page need be kept for it.
         """
         if name not in self.read:
             self.read[name] = make(self if self._page is None else self._page)

@@ -1,9 +1,9 @@
-"""How many picks may be out at once where the policy learns: few at the start of a crawl, more as it knows more.
+"""How many picks may be in flight while the policy learns: few at first, then more.
 
-A pick is chosen with what is known by then. The more are out, downloading or laid ready, the less is known when the
-next is chosen. What that costs depends on the size of the crawl: 256 out double the requests of a crawl that needs
-three hundred, and cost little where it needs ten thousand. One rule serves a crawl of one process, the leader of
-several, and simulations of both.
+A pick is chosen with the knowledge of that moment. The more picks are in flight, downloading or ready, the less is
+known at the next choice. The cost depends on the size of the crawl: 256 in flight double the requests of a crawl that
+needs three hundred, and cost little in one that needs ten thousand. The same rule is used by a crawl of one process,
+by the leader of several, and by simulations of both.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from scrapy_focus.core.policy import Policy
 
 LEAST = 8
 ROOT = 1.5  # times the square root of the outcomes
-SHARE = 20  # one in so many outcomes, where there are as many hosts
+SHARE = 20  # one in so many outcomes, if there are as many hosts
 
 
 def most_out(outcomes: int, hosts: int = 1) -> int:
-    """Return how many picks may be out after so many outcomes, where links were found on so many hosts.
+    """Return how many picks may be in flight after so many outcomes, with links on so many hosts.
 
-    At least eight, and one and a half times the square root of the outcomes. In a long crawl of many hosts, one for
-    each host, but no more than a twentieth of the outcomes.
+    At least eight, and one and a half times the square root of the outcomes. In a long crawl of many hosts: one for
+    each host, but at most a twentieth of the outcomes.
 
     Examples
     --------
@@ -32,5 +32,5 @@ def most_out(outcomes: int, hosts: int = 1) -> int:
 
 
 def learns(policy: type[Policy]) -> bool:
-    """Whether a policy learns, so that what is out is chosen with less than will be known."""
+    """Whether a policy learns, so that picks in flight are chosen with less knowledge."""
     return policy.learn is not Policy.learn

@@ -1,4 +1,4 @@
-"""Parameters of classes, each declared once: what it is for, its default, and what it may be.
+"""Parameters of classes, each declared once: its purpose, its default, and its valid values.
 
 The constructor, its signature, the check, the error and the section "Parameters" of the docstring follow from the
 declaration::
@@ -7,8 +7,8 @@ declaration::
     class Sections(Bandit):
         alpha: float = parameter("Weight of exploration.", default=1.0, at_least=0)
 
-What is computed from parameters belongs in ``__attrs_post_init__``, and so does a check of several at once. An
-attribute that is annotated in such a class and is no parameter is ``attrs.field(init=False)`` for type checkers.
+Values computed from parameters belong in ``__attrs_post_init__``, and so do checks of several parameters at once. An
+annotated attribute that is not a parameter is ``attrs.field(init=False)`` for type checkers.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 _LARGEST = 1 << 62  # of a number
 _WIDTH = 96  # characters of a line of documentation
-_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)  # the title of one in a docstring
+_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)  # the title of that section in a docstring
 
 
 class Kind(NamedTuple):
-    """What a parameter may be."""
+    """The valid values of a parameter."""
 
     said: str
     fits: Callable[[Any], bool]
@@ -58,7 +58,7 @@ class Kind(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Between which numbers a number must be; ``None`` for no bound."""
+    """The bounds of a number; ``None`` for no bound."""
 
     above: float | None = None
     at_least: float | None = None
@@ -123,23 +123,23 @@ def parameter(
 ) -> Any:
     """Declare a parameter of a class that is :func:`configurable`.
 
-    What it may be follows from its annotation: a number (``float``), a whole number (``int``), ``True`` or ``False``, a
-    text, a list of texts (``Collection[str]`` and the like), a dict, a function, one of the texts of a ``Literal``,
-    several of these, and ``None``. With anything else in its annotation it may be anything, as far as `convert` and
+    Its valid values follow from its annotation: a number (``float``), a whole number (``int``), ``True`` or
+    ``False``, a text, a list of texts (``Collection[str]`` and the like), a dict, a function, one of the texts of a
+    ``Literal``, several of these, and ``None``. With any other annotation it may be anything for which `convert` and
     `check` do not raise.
 
     Parameters
     ----------
     doc
-        What it is for, in the words of its documentation.
+        Its purpose, as the documentation prints it.
     default
-        Its value where none is given; it has to be given where there is no default.
+        Its default value; without one the parameter is required.
     above, at_least, below, at_most
         Bounds of a number.
     one_of
-        Texts of which it is one, where these are no ``Literal``.
+        The valid texts, if the annotation is not a ``Literal``.
     convert
-        Makes the attribute of a value that is not ``None``.
+        Converts a value that is not ``None`` to the attribute.
     check
         Raises :class:`~scrapy_focus.ConfigError` for a value that is not ``None`` and cannot be used.
     """
@@ -149,7 +149,7 @@ def parameter(
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter, attrs.field))
 def configurable(cls: type[T]) -> type[T]:
-    """Give a class the parameters that it declares with :func:`parameter`, beside those of its bases.
+    """Give a class the parameters that it declares with :func:`parameter`, in addition to those of its bases.
 
     Each is given by its name, and stored under it. A subclass may declare others in this way, or have an ``__init__``
     that calls ``super().__init__()``.
@@ -168,7 +168,7 @@ def configurable(cls: type[T]) -> type[T]:
         ...
     scrapy_focus.core.errors.ConfigError: Clusters(theta='wide'): theta is a number in (0, 1]
     """
-    made = attrs.define(  # without a __setattr__ of its own, as policies count in attributes
+    made = attrs.define(  # without an own __setattr__, because policies count in attributes
         cls, slots=False, eq=False, repr=False, match_args=False, auto_attribs=False,
         on_setattr=attrs.setters.NO_OP, field_transformer=_with_checks,
     )  # fmt: skip
@@ -181,7 +181,7 @@ def configurable(cls: type[T]) -> type[T]:
 
 @contextmanager
 def error_about(owner: object, name: str, value: object) -> Iterator[None]:
-    """Let an error that is raised meanwhile name the parameter that it is about."""
+    """Name the parameter in any error raised in this block."""
     try:
         yield
     except ConfigError as error:
@@ -189,7 +189,7 @@ def error_about(owner: object, name: str, value: object) -> Iterator[None]:
 
 
 class _Declared(NamedTuple):
-    """What was declared of a parameter, beside its default."""
+    """The declaration of a parameter, apart from its default."""
 
     doc: str
     bounds: Bounds
@@ -218,7 +218,7 @@ class _Declared(NamedTuple):
             return value if self.convert is None else self.convert(value)
 
     def kind_of(self, hint: Any) -> Kind | None:
-        """Return what a parameter with such an annotation may be; ``None`` for anything."""
+        """Return the valid values of a parameter with such an annotation; ``None`` for anything."""
         hints = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         kinds = [self._kind_of_one(each) for each in hints if each is not NoneType]
         known = [kind for kind in kinds if kind is not None]

@@ -1,4 +1,4 @@
-"""How links come to wait: which of them the policy places, and where they are put."""
+"""How links become queued: which ones the policy places, and where."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ PART = 500  # new links of a page that a policy places at once
 
 
 class Placer:
-    """Lets the policy place links, and puts them into the frontier.
+    """Lets the policy place links, and pushes them to the frontier.
 
     Parameters
     ----------
     frontier
-        Where links wait.
+        Where links are queued.
     sleepers
-        Whether they can sleep there.
+        Whether links can sleep there.
     guard
-        How the policy is asked.
+        Calls the policy.
     choices
-        Who places links for a policy that cannot.
+        Places links if the policy fails.
     poor_last
-        Who places poor links elsewhere.
+        Places poor links elsewhere.
     counts
-        Where links are counted that the policy gives up.
+        Where links that the policy gives up are counted.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Placer:
         self._by_key = guard.policy.known_by_key
 
     def parts(self, links: Sequence[Link]) -> list[Sequence[Link]]:
-        """Cut the links of a page into parts, each with no more to be placed than the policy places at once; one at
-        least.
+        """Split the links of a page into parts that each have no more new links than the policy places at once; at
+        least one.
         """
         if len(links) <= PART:
             return [links]
@@ -73,7 +73,7 @@ class Placer:
         return [links[start:end] for start, end in pairwise(cuts)]
 
     def add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
-        """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
+        """Let the policy place links that are new or in a state that it wants, and pass it the keys of the others."""
         by_key, others = self._known_by_key(known)
         wanted: list[Link] = []
         fresh: dict[int, Link] = {}
@@ -83,7 +83,7 @@ class Placer:
                 by_key.append(Link("", link.key, state=state))
             elif state != State.NEW and not is_wanted:
                 others.append(link.key)
-            elif self._wanted:  # such a policy is given each link of a page, however often it is there
+            elif self._wanted:  # such a policy receives each link of a page, however often it occurs
                 wanted.append(link if link.state == state else link._replace(state=state))
             else:
                 fresh.setdefault(link.key, link)
@@ -95,7 +95,7 @@ class Placer:
             self._guard.ask("know", knower.know, others, source)
 
     def _known_by_key(self, known: Sequence[int]) -> tuple[list[Link], list[int]]:
-        """Part the keys of known links: those that the policy wants, as links without a URL, and the others."""
+        """Split the keys of known links: those that the policy wants, as links without a URL, and the others."""
         if not self._by_key or not known:
             return [], list(known)
         stated = [*zip(known, self._frontier.states(known), strict=True)]
@@ -109,17 +109,17 @@ class Placer:
         self._place([probed], outcome, pick.origin)
 
     def put_back(self, pick: Pick, place: Placement) -> None:
-        """Let a pick wait elsewhere than where it was."""
+        """Queue a pick elsewhere than before."""
         link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
         self._frontier.push([link], [place], origin=pick.origin)
 
     def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
-        """Let the policy say where links wait, and put them there."""
+        """Let the policy place links, and push them to the frontier."""
         answer = self._guard.ask("place", self._placements, links, source)
         placements = self._choices.strand(links) if answer is FAILED else answer
         if self._poor_last.poor is not None and source is not None:
             placements = self._poor_last.placed(links, placements)
-        open_ = (State.NEW, State.PROBED)  # a link in such a state is given up where it gets no place
+        open_ = (State.NEW, State.PROBED)  # a link in such a state is given up if it gets no placement
         given_up = [place is None and link.state in open_ for place, link in zip(placements, links, strict=True)]
         self._counts["link/given_up"] += sum(given_up)
         if any(place is NOT_NOW for place in placements):

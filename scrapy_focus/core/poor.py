@@ -1,4 +1,4 @@
-"""Which links are fetched last, whatever the policy says: what a crawl asks of whoever recognises them."""
+"""Which links are fetched last, whatever the policy says: the port for their recognition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
 
-#: Links that are placed for this time, or a later one, are fetched when nothing else is left; no clock shows it.
+#: A link placed for this time, or later, is fetched when nothing else is left; no clock reaches it.
 LAST = 1e15
 
 
@@ -20,13 +20,13 @@ class Poor(Protocol):
         """Whether a link is poor from the start."""
 
     def is_barren(self, url: str) -> bool:
-        """Whether a link that is about to be fetched is of a kind that brings errors alone."""
+        """Whether a link about to be fetched is of a kind that only gives errors."""
 
     def learn(self, outcome: Outcome) -> None:
-        """See what a pick brought back."""
+        """Learn from the outcome of a pick."""
 
     def state(self) -> dict[str, Any]:
-        """Return what was learned, as plain values."""
+        """Return the state as plain values."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Know what an earlier run had learned."""
+        """Restore the state of an earlier run."""

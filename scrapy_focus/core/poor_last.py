@@ -1,4 +1,4 @@
-"""Poor links, such as logins, which wait until nothing else is left to fetch."""
+"""Poor links, such as logins, are kept until nothing else is left to fetch."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WOKEN = 1000  # poor links that are woken at once when nothing else is left
 
 
 class PoorLast:
-    """Puts poor links behind everything that waits, and wakes them when nothing else is left.
+    """Puts poor links behind all others, and wakes them when nothing else is left.
 
     Parameters
     ----------
     poor
-        Who recognises them; ``None``: nobody does.
+        Recognises them; ``None``: no link is poor.
     sleepers
         Where they sleep meanwhile.
     in_flight
@@ -36,7 +36,7 @@ class PoorLast:
     room
         How many of them may sleep.
     comes_back
-        Whether the crawl fetches pages again: such a crawl has no end, and gives them up.
+        Whether the crawl revisits pages: it has no end, and gives them up.
     counts
         Where they are counted, as ``poor/...``.
     """
@@ -59,8 +59,8 @@ class PoorLast:
         self._counts = counts
 
     def mark(self, pick: Pick) -> None:
-        """Note whether a pick is to be put last; none is from the first round of such links on, or they might wait for
-        ever.
+        """Note whether a pick is to be put last; not from the first round of poor links on, as it could be delayed
+        for ever.
         """
         poor = self.poor
         if poor is None or pick.origin < 0 or self._counts["poor/rounds"]:
@@ -69,7 +69,7 @@ class PoorLast:
             self._in_flight.poor.add(pick.id)
 
     def placed(self, links: Sequence[Link], placements: Sequence[Placement | None]) -> Sequence[Placement | None]:
-        """Return where links wait that were placed: poor ones elsewhere."""
+        """Return where placed links are queued: poor ones elsewhere."""
         return [self._placed(link, place) for link, place in zip(links, placements, strict=True)]
 
     def _placed(self, link: Link, place: Placement | None) -> Placement | None:
@@ -78,7 +78,7 @@ class PoorLast:
         return self.last_place(place) if cast("Poor", self.poor).is_poor(link.url, link.anchor) else place
 
     def last_place(self, place: Placement) -> Placement | None:
-        """Return a place behind everything that waits; ``None`` where there is none, or too many have one."""
+        """Return a placement behind all others; ``None`` if there is none, or too many links have one."""
         self._counts["poor/links"] += 1
         most = self._room.most
         if self._comes_back or (most is not None and self._sleepers.asleep >= most):
@@ -91,10 +91,10 @@ class PoorLast:
         return None if due is None or due < LAST else Woke(LAST + self._counts["poor/rounds"], _WOKEN)
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {"poor": {} if self.poor is None else self.poor.state()}
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot."""
+        """Restore a snapshot."""
         if self.poor is not None:
             self.poor.restore(state.poor)

@@ -1,8 +1,8 @@
-"""Text of others, fit to be printed and logged.
+"""Untrusted text, made safe to print and log.
 
-A class of an element, a MIME type or the message of an exception may hold whatever a site sent: sequences that command
-a terminal, line ends that forge lines of a log, characters that turn the order of a line round, a million letters.
-Whatever this package prints or logs goes through here; what it stores stays as it came.
+A class of an element, a MIME type or the message of an exception may hold anything that a site sent: escape sequences
+for terminals, line ends that forge log lines, characters that reverse the text direction, a million letters.
+Everything that this package prints or logs goes through here; what it stores is unchanged.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import unicodedata
 from functools import cache
 from typing import Any
 
-# How many characters of a text are printed. Where nothing else is said, as many as TEXT.
+# How many characters of a text are printed; TEXT by default.
 WORD = 40  # a kind, a rate, one text in a list
 VALUE = 60  # a value or a noun within a sentence
 NAME = 80  # a host or a MIME type
 TEXT = 200  # a URL, a name, a text of a page
-REASON = 300  # what an error says, within a message
-PARAGRAPH = 1000  # what an error says in a log, or a goal of itself
-EXPLANATION = 2000  # all that there is to say of one thing
+REASON = 300  # the message of an error, within a message
+PARAGRAPH = 1000  # the message of an error in a log, or of a goal about itself
+EXPLANATION = 2000  # the whole of what is said about one thing
 LINE = 4000  # a line of a log or on a terminal
 
 _MAYBE_UNPRINTABLE = re.compile(r"[^\n !-~]")
 
 
 def printable(text: str, longest: int = TEXT) -> str:
-    r"""Return a text in one line of at most so many characters, all of which show: ``str.isprintable`` holds.
+    r"""Return a text in one line of at most so many printable characters: ``str.isprintable`` holds.
 
-    Controls, line ends, marks of direction, lone surrogates and all that has no shape are spelled as in Python; other
-    blanks than a space become one. A text without them that is short enough is returned as it is.
+    Controls, line ends, direction marks, lone surrogates and all invisible characters are escaped as in Python; other
+    white space becomes one space. A short text without them is returned unchanged.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def printable(text: str, longest: int = TEXT) -> str:
 
 
 def brief(value: object, longest: int = TEXT) -> str:
-    """Return what a value is, for a message: the beginning of its ``repr``, printable."""
+    """Return the start of a value's ``repr``, printable, for a message."""
     try:
         return printable(repr(value), longest)
-    except Exception:  # whatever an object of a user does
+    except Exception:  # any exception of a user's object
         return f"<{type(value).__name__}, which cannot be shown>"
 
 
@@ -73,7 +73,7 @@ def counted(n: float, noun: str) -> str:
 
 
 def inflected(n: float, one: str, several: str) -> str:
-    """Return the word that goes with a number: of a verb, say, or a pronoun.
+    """Return the word that agrees with a number: a verb or a pronoun, say.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def inflected(n: float, one: str, several: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return what several are called.
+    """Return the plural of a noun.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def plural(noun: str) -> str:
 
 
 def reason_of(error: BaseException, longest: int = TEXT) -> str:
-    """Return what an exception says, for a message: printable, and its type where it says nothing."""
+    """Return the message of an exception, printable; its type if it has none."""
     try:
         said = str(error)
     except Exception:
@@ -108,9 +108,9 @@ def reason_of(error: BaseException, longest: int = TEXT) -> str:
 
 
 def printable_json(value: Any, **options: Any) -> str:
-    r"""Return JSON in which no character harms a terminal or a log, and that reads back as it was.
+    r"""Return JSON without characters that harm a terminal or a log; it reads back unchanged.
 
-    ``options`` are those of :func:`json.dumps`. What shows stands as it is, everything else as ``\uXXXX``.
+    ``options`` are those of :func:`json.dumps`. Printable characters are unchanged, all others become ``\uXXXX``.
 
     Examples
     --------
@@ -122,20 +122,20 @@ def printable_json(value: Any, **options: Any) -> str:
 
 
 def printable_logger(name: str) -> logging.Logger:
-    """Return the logger of a module, whose records are printable: messages in one line, tracebacks without controls."""
+    """Return the logger of a module with printable records: messages in one line, tracebacks without controls."""
     logger = logging.getLogger(name)
     logger.addFilter(_make_printable)
     return logger
 
 
 def printable_elsewhere(record: logging.LogRecord) -> bool:
-    """Spell the controls in a record of somebody else's, but for its line ends; a filter for handlers.
+    """Escape the controls in a record of another package, except line ends; a filter for handlers.
 
-    What Scrapy says of a site may have them, and its messages may have many lines. It always returns ``True``.
+    Scrapy's messages about a site may contain them, and may have many lines. Always returns ``True``.
     """
     try:
         message = record.getMessage()
-    except Exception:  # the handler says so
+    except Exception:  # the handler's own marker
         return True
     if not message.isprintable():
         record.msg, record.args = _printable_lines(message), ()
@@ -163,7 +163,7 @@ def _make_printable(record: logging.LogRecord) -> bool:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return a traceback in which what an exception says begins no line of its own."""
+    """Return a traceback in which the exception's message cannot start a line."""
     try:
         parts = traceback.format_exception(error)
     except Exception:
@@ -171,7 +171,7 @@ def _traceback(error: BaseException) -> str:
     lines: list[str] = []
     for part in parts:
         code = part.startswith("  ")  # file and source, on a line each
-        whole = part.strip("\n") if part.startswith("\n") else part.removesuffix("\n")  # the former tell of a cause
+        whole = part.strip("\n") if part.startswith("\n") else part.removesuffix("\n")  # the former names a cause
         lines += whole.split("\n") if code else [whole]
     return "\n".join(printable(line, LINE) for line in lines)
 

@@ -1,4 +1,4 @@
-"""Why a link was chosen: sentences that a person can check, each with the numbers that it is made of."""
+"""Why a link was chosen: sentences that a person can check, with the numbers behind them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """One sentence of a reason, without a full stop; ``""`` where its numbers alone are worth storing.
+    """One sentence of a reason, without a full stop; ``""`` if only its numbers are stored.
 
-    The numbers go by names that are unique within the reason. Their values are what JSON can hold.
+    The names of the numbers are unique within the reason. Their values are JSON values.
     """
 
     sentence: str
@@ -41,9 +41,9 @@ class Reason(Mapping[str, Any]):
 
     @classmethod
     def of(cls, said: Mapping[str, Any], pick: Pick) -> Reason:
-        """Return what ``explain`` returned, made into a reason if it is another mapping of names and values.
+        """Return the answer of ``explain``, converted to a reason if it is another mapping.
 
-        A text in ``why`` is its sentence. Without one there is a sentence for each value that is not zero or empty.
+        A text in ``why`` is its sentence. Without one, each value that is not zero or empty gives a sentence.
         """
         if isinstance(said, Reason):
             return said
@@ -53,7 +53,7 @@ class Reason(Mapping[str, Any]):
         return cls(depth_of(pick), *parts)
 
     def record(self) -> dict[str, Any]:
-        """Return the numbers of all parts, and the text as ``why``: as the log stores it and spiders get it."""
+        """Return the numbers of all parts, and the text as ``why``: the form for the log and for spiders."""
         return {**self.numbers, "why": str(self)}
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Reason(Mapping[str, Any]):
 
 
 def depth_of(pick: Pick) -> Part:
-    """Say how far a link is from where the crawl began."""
+    """Describe the distance of a link from the seeds."""
     if pick.depth > 1:
         return Part(f"{pick.depth} clicks from a seed")
     return Part("found on a seed" if pick.depth else "a seed")

@@ -1,4 +1,4 @@
-"""Fetched pages that wait again: for their next visit, or to be rendered by a browser."""
+"""Fetched pages that are queued again: for their next visit, or to be rendered by a browser."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ P = TypeVar("P")
 
 
 class Refetches:
-    """Asks a policy that can whether and where a page waits again.
+    """Asks a policy, if it supports that, whether and where a page is queued again.
 
     Parameters
     ----------
     frontier
-        Where links wait.
+        Where links are queued.
     sleepers
-        Whether they can sleep there.
+        Whether links can sleep there.
     guard
-        How the policy is asked.
+        Calls the policy.
     counts
-        Where pages are counted that wait again, as ``link/again`` and ``link/render``.
+        Where pages queued again are counted, as ``link/again`` and ``link/render``.
     """
 
     def __init__(self, frontier: Frontier, sleepers: Sleepers, guard: Guard, counts: Counter[str]) -> None:
-        self.comes_back = guard.abilities.again is not None  # whether pages that were fetched may wait again
+        self.comes_back = guard.abilities.again is not None  # whether fetched pages may be queued again
         self._frontier = frontier
         self._sleepers = sleepers
         self._guard = guard
         self._counts = counts
 
     def place(self, outcome: Outcome) -> None:
-        """Let the page of an outcome wait again, for a visit, to be rendered, or neither."""
+        """Queue the page of an outcome again, for a visit, to be rendered, or not at all."""
         if outcome.pick.method != "GET":
             return
         abilities = self._guard.abilities
@@ -54,7 +54,7 @@ class Refetches:
                 self._push(place, outcome)
         if abilities.render is None or not outcome.scripted or outcome.error:
             return
-        if self._frontier.states([outcome.pick.key]) == [State.FETCHED]:  # else it waits already
+        if self._frontier.states([outcome.pick.key]) == [State.FETCHED]:  # else it is queued already
             place = self._guard.ask("render", self._awake, placed_to_render, abilities.render, outcome)
             if place is not FAILED and place is not None:
                 self._counts["link/render"] += 1
@@ -69,7 +69,7 @@ class Refetches:
     def _awake(
         self, placed_by: Callable[[P, Outcome], Placement | None], policy: P, outcome: Outcome
     ) -> Placement | None:
-        """Return where a policy places a page; in a frontier without times it may not sleep."""
+        """Return where a policy places a page; it must not sleep in a frontier without times."""
         place = placed_by(policy, outcome)
         if not self._sleepers.can_sleep:
             check_awake([place], self._frontier)

@@ -1,4 +1,4 @@
-"""What outcomes are worth: asked of the goal, perhaps known later, and added up."""
+"""The rewards of outcomes: given by the goal, perhaps later, and summed up."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_RECENT = 256  # rewards of which the time is remembered
+_RECENT = 256  # rewards whose time is remembered
 
 
 class Rewards:
-    """Asks the goal, keeps outcomes open until their reward is known, and counts what was earned.
+    """Calls the goal, keeps outcomes open until their reward is known, and counts rewards.
 
-    A crawl has one, and so has each worker of a crawl on several machines.
+    A crawl has one, and so does each worker of a crawl on several machines.
 
     Parameters
     ----------
     goal
-        Who says what an outcome is worth.
+        Returns the reward of an outcome.
     guard
-        How it is asked.
+        Calls the goal.
     picks
         The ids of picks in flight.
     clock
@@ -68,7 +68,7 @@ class Rewards:
         self._guard = guard
         self._picks = picks
         self._counts = counts
-        self._contents: set[int] = set()  # that counted, where each counts once
+        self._contents: set[int] = set()  # already counted, if each counts once
 
     # From a report to its reward
 
@@ -98,7 +98,7 @@ class Rewards:
         Raises
         ------
         GoalError
-            If the reward is no finite number.
+            If the reward is not a finite number.
         """
         if not math.isfinite(value):
             raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
@@ -120,7 +120,7 @@ class Rewards:
         if pick_id not in self._picks or pick_id in self.late:
             raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
 
-    # What was earned
+    # Totals
 
     def without_copies(self, outcome: Outcome, reward: float) -> float:
         """Return a reward, 0 for content that counted already."""
@@ -139,17 +139,17 @@ class Rewards:
             self.total += reward
             self.found_at.append((requests, self.total))
 
-    # What the goal says of the crawl
+    # The goal's view of the crawl
 
     @property
     def alarm(self) -> str:
-        """What goes wrong, as the goal sees it; ``""`` for nothing."""
+        """The problem that the goal reports; ``""`` for none."""
         alarm = "" if self._warner is None else self._guard.ask("goal", alarm_of, self._warner)
         return "" if alarm is FAILED else alarm
 
     @property
     def said(self) -> list[str]:
-        """What the goal says of the crawl, a sentence each."""
+        """The goal's description of the crawl, one sentence each."""
         said = self._guard.ask("goal", said_by, self._goal)
         return [] if said is FAILED else said
 
@@ -160,10 +160,10 @@ class Rewards:
             if self._counts["topic/drift"] == 1:
                 logger.warning("%s", alarm)
 
-    # Keeping
+    # Persistence
 
     def save(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are kept here."""
+        """Return this part's fields of a snapshot."""
         return {
             "rewards": self.total,
             "found_at": list(self.found_at),
@@ -174,7 +174,7 @@ class Rewards:
         }
 
     def restore(self, state: Snapshot) -> None:
-        """Be as at a snapshot, the goal too."""
+        """Restore a snapshot, including the goal's state."""
         restore_goal(self._goal, state.goal)
         self.total = state.rewards
         self.found_at.extend(state.found_at)

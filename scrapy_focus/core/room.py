@@ -1,4 +1,4 @@
-"""How many links may wait, and which are given up where more do."""
+"""How many links may be queued, and which are given up when there are more."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ logger = printable_logger(__name__)
 
 
 class Room:
-    """Gives up the links that the policy wants least where more wait than may.
+    """Gives up the links that the policy wants least when too many are queued.
 
     Parameters
     ----------
     most
-        Links that may wait, those that sleep not counted; ``None`` for any number.
+        Links that may be queued, sleeping ones not counted; ``None`` for any number.
     frontier
-        Where they wait.
+        Where they are queued.
     guard
-        How the policy is asked.
+        Calls the policy.
     counts
-        Where links that were given up are counted, as ``link/dropped``.
+        Where links given up are counted, as ``link/dropped``.
     """
 
     def __init__(self, most: int | None, frontier: Frontier, guard: Guard, counts: Counter[str]) -> None:
@@ -42,10 +42,10 @@ class Room:
         self._frontier = frontier
         self._guard = guard
         self._counts = counts
-        self._first = 0  # links that waited when some are about to be given up for the first time
+        self._first = 0  # queued links when some are given up for the first time
 
     def make(self, now: Callable[[], float]) -> GaveUp | None:
-        """Return the event that gives up links where more wait than may; ``None`` where that is not so."""
+        """Return the event that gives up links if too many are queued; ``None`` if not."""
         n = 0 if self.most is None else self.excess()
         if not n:
             return None
@@ -54,7 +54,7 @@ class Room:
         return GaveUp(n, now())
 
     def excess(self) -> int:
-        """Return how many links are to be given up, so that nine tenths of those that may wait are left; 0 for none."""
+        """Return how many links to give up so that nine tenths of the limit are left; 0 for none."""
         waiting = len(self._frontier)
         if self.most is None or waiting <= self.most:
             return 0
@@ -70,21 +70,21 @@ class Room:
             self._first = 0
 
     def _give_up(self, n: int) -> None:
-        """Let the policy give up waiting links; where it fails, or gives up fewer, others are."""
+        """Let the policy give up queued links; if it fails or gives up too few, others are chosen."""
         left = len(self._frontier) - n
         self._guard.ask("give_up", gave_up, self._guard.policy, n)
         if len(self._frontier) > left:
             give_up(self._frontier, len(self._frontier) - left, np.random.default_rng(0))
 
     def _log(self, waiting: int) -> None:
-        """Log that so many links waited, and some were given up for the first time."""
+        """Log the first time that links are given up."""
         logger.info(
-            "%d links waited, more than the %d that may: the %d least wanted were given up, and so it is whenever "
+            "%d links were queued, above the limit of %d: the %d least wanted were given up, as will happen whenever "
             "there are so many again (focus/link/dropped)", waiting, self.most, self._counts["link/dropped"],
         )  # fmt: skip
 
 
 def check_most_waiting(most: int | None) -> None:
-    """Raise :class:`~scrapy_focus.core.errors.ConfigError` where no link may wait."""
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` if no link may be queued."""
     if most is not None and most < 1:
         raise ConfigError(f"most_waiting is {most}; it is at least 1, or None for any number of links")

@@ -1,8 +1,8 @@
 """One row for each setting: its name, how it is read, its default, its unit.
 
-A row is the only place that says any of these. Whoever needs a setting asks its row, so that two readers cannot
-disagree; the errors follow from it, and a test compares the reference with it. A feature declares its own rows beside
-its code; the others are fields of :class:`~scrapy_focus.config.Config`::
+A row is the only place that states any of these. All code reads a setting through its row, so that two readers cannot
+disagree. Error messages follow from it, and a test compares the reference with it. A feature declares its own rows
+beside its code; the others are fields of :class:`~scrapy_focus.config.Config`::
 
     MAX_LINKS = Setting("FOCUS_MAX_LINKS", whole(), default=6000, unit="new links of one page")
     MAX_LINKS.of(crawler.settings)
@@ -31,10 +31,10 @@ _LONGEST_PATH = 4096  # bytes
 
 
 class Values(Protocol):
-    """What holds the values of settings by their names, such as the settings of Scrapy."""
+    """Holds the values of settings by name, such as the settings of Scrapy."""
 
     def get(self, name: str, /) -> Any:
-        """Return a value, ``None`` where there is none."""
+        """Return a value, ``None`` if there is none."""
 
 
 def is_no_text(value: Any) -> bool:
@@ -46,7 +46,7 @@ def is_off(value: Any) -> bool:
     """Whether a value is empty, zero or ``False``."""
     try:
         return not value
-    except Exception:  # it cannot say whether it is empty
+    except Exception:  # it has no truth value
         return False
 
 
@@ -62,8 +62,8 @@ class Kind(Generic[T_co]):
     Parameters
     ----------
     read
-        Takes the name of a setting and its value, and returns what the value means. A ``ConfigError`` from it is the
-        error of the setting; where it raises anything else, the error says what the setting takes.
+        Takes the name of a setting and its value, and returns the parsed value. A ``ConfigError`` from it is the
+        error of the setting; after any other exception the error says what the setting takes.
     takes
         What the setting takes, in words that follow "it takes": ``"a whole number from 0"``.
     is_empty
@@ -77,7 +77,7 @@ class Kind(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T_co]):
-    """A setting. As an attribute of a class it is itself; of an instance, its value.
+    """A setting. On the class, the attribute is the setting; on an instance, its value.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Setting(Generic[T_co]):
     kind
         How its value is read.
     default
-        What it is where nobody sets it, as `kind` would return it.
+        Its value if nobody sets it, as `kind` would return it.
     unit
         What a number counts, ``""`` for nothing. Errors name it.
     in_cluster
@@ -100,7 +100,7 @@ class Setting(Generic[T_co]):
     in_cluster: bool = True
 
     def of(self, settings: Values) -> T_co:
-        """Return what the setting is.
+        """Return the value of the setting.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Setting(Generic[T_co]):
             return self.kind.read(self.name, value)
         except ConfigError:
             raise
-        except Exception as error:  # whatever an object does
+        except Exception as error:  # any exception of an object
             unit = f" ({self.unit})" if self.unit else ""
             raise ConfigError(f"{self.name} is {brief(value)}; it takes {self.kind.takes}{unit}") from error
 
@@ -123,7 +123,7 @@ class Setting(Generic[T_co]):
     @overload
     def __get__(self, instance: object, owner: type) -> T_co: ...
     def __get__(self, instance: object | None, owner: type) -> Self | T_co:
-        # There is no __set__: a value in the dictionary of the instance goes first, and costs what any attribute does.
+        # Without __set__, a value in the instance's dictionary takes precedence, and is as fast as any attribute.
         return self if instance is None else self.default
 
 
@@ -180,7 +180,7 @@ def mapping() -> Kind[dict[str, Any]]:
     def read(name: str, value: Any) -> dict[str, Any]:
         try:
             return dict(json.loads(value) if isinstance(value, str) else value)
-        except Exception as error:  # of the reader of JSON, or of an object that is no dict
+        except Exception as error:  # from the JSON reader, or from an object that is not a dict
             raise ConfigError(
                 f"{name} is {brief(value)}; it takes a dict, on the command line as JSON ({reason_of(error)})"
             ) from error
@@ -212,12 +212,12 @@ def anything() -> Kind[Any]:
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return texts that are given in a list, or separated by commas.
+    """Return texts from a list, or from one text separated by commas.
 
     Raises
     ------
     TypeError
-        If they are given in another way.
+        If they are neither.
     """
     if isinstance(value, str):
         return value.split(",") if value else []

@@ -1,4 +1,4 @@
-"""URLs as they are shown, and as pages lead to them."""
+"""URLs for display, and for links on pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SAFE = "%/:=&?~#+!$,;'@()*[]"  # in a URL, besides letters and digits
 
 
 def bare(url: str) -> str:
-    """Return a URL as it is shown: without its scheme if a browser opens it."""
+    """Return a URL for display: without its scheme if a browser opens it."""
     return printable(url.removeprefix("https://").removeprefix("http://"))
 
 

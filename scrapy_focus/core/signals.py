@@ -1,4 +1,4 @@
-"""Signals that pages changed, as sitemaps, feeds and pings give them."""
+"""Signals that pages changed, from sitemaps, feeds and pings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Signals:
     Parameters
     ----------
     frontier
-        Which knows the pages.
+        Knows the pages.
     guard
-        How the policy is asked.
+        Calls the policy.
     """
 
     def __init__(self, frontier: Frontier, guard: Guard) -> None:
@@ -31,14 +31,14 @@ class Signals:
         self._guard = guard
 
     def known(self, signals: Sequence[Signal]) -> list[Signal]:
-        """Return the signals about pages that are known; none where the policy does not listen."""
+        """Return the signals about known pages; none if the policy does not listen."""
         if self._guard.abilities.hear is None or not signals:
             return []
         states = self._frontier.states([signal.key for signal in signals])
         return [signal for signal, state in zip(signals, states, strict=True) if state != State.NEW]
 
     def apply(self, event: Heard) -> None:
-        """Let the policy hear signals."""
+        """Pass signals to the policy."""
         self._guard.policy.now = event.at
         listener = self._guard.abilities.hear
         if listener is not None:

@@ -1,4 +1,4 @@
-"""Links that wait until a time."""
+"""Links that sleep until a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Sleepers:
-    """The sleeping links of a frontier; none in a frontier that knows nothing of times.
+    """The sleeping links of a frontier; none in a frontier that does not support times.
 
     Parameters
     ----------
@@ -34,17 +34,17 @@ class Sleepers:
 
     @property
     def first(self) -> float | None:
-        """When the first of all is due, in seconds since the epoch, those that are put last too."""
+        """When the first of all is due, in seconds since the epoch, including those put last."""
         return None if self._sleeping is None else self._sleeping.next_due
 
     @property
     def next_due(self) -> float | None:
-        """When the first is due at a time, in seconds since the epoch; ``None`` where none is."""
+        """When the first with a time is due, in seconds since the epoch; ``None`` if there is none."""
         due = None if self._sleeping is None else self._sleeping.next_due
         return None if due is None or due >= LAST else due
 
     def wake(self, now: Callable[[], float], most: int | None) -> Woke | None:
-        """Return the event that wakes up to ``most`` of the links that are due; ``None`` where none is."""
+        """Return the event that wakes up to ``most`` of the links that are due; ``None`` if none is."""
         due = self.next_due
         if due is None or due > (at := now()):
             return None

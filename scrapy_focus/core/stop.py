@@ -1,4 +1,4 @@
-"""When to stop: the early-stopping rule of the SB-CLASSIFIER paper, and a limit to what the next target may cost."""
+"""When to stop: the early-stopping rule of the SB-CLASSIFIER paper, and a limit on the cost of the next target."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _PATIENCE = Bounds(at_least=1).of(WHOLE).or_none()
 
 
 class StopRule(Protocol):
-    """Says when a crawl is over, though there is budget left."""
+    """Decides when a crawl is over, though there is budget left."""
 
     @property
     def reason(self) -> str:
-        """Why, in a word."""
+        """The reason, in a word."""
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
-        """Whether the crawl should stop, given the requests and targets so far, and what the next target is expected to
-        cost.
+        """Whether the crawl should stop, given the requests and targets so far, and the expected cost of the next
+        target.
         """
 
     def state(self) -> dict[str, float | None]:
-        """What was seen so far, to be given to :meth:`restore` in the next run."""
+        """The state so far, for :meth:`restore` in the next run."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what an earlier run saw."""
+        """Continue from the state of an earlier run."""
 
 
 @configurable
 class Plateau:
-    """Says when a crawl has stopped finding targets.
+    """Stops a crawl that no longer finds enough targets.
 
-    Every ``window`` requests the slope of the harvest curve is taken, in targets per request, and averaged with the
-    earlier ones with exponential weights. When the average has stayed below ``slope`` for ``patience`` windows in a
-    row, the crawl has reached a plateau.
+    Every ``window`` requests the slope of the harvest curve, in targets per request, is averaged with the earlier
+    ones with exponential weights. When the average was below ``slope`` for ``patience`` windows in a row, the crawl
+    has reached a plateau.
 
     Notes
     -----
-    As published: section 4.8. As released: not in the code. The four values of the paper can be read in neither its
-    code nor the text that we had; these defaults are ours: a crawl stops at the earliest after ``window * patience`` =
-    15,000 requests.
+    As published: section 4.8. As released: not in the code. Neither the code nor the text available to us gives the
+    paper's four values; these defaults are ours: a crawl stops at the earliest after ``window * patience`` = 15,000
+    requests.
 
     Examples
     --------
@@ -69,16 +69,16 @@ class Plateau:
         self._targets = 0.0
 
     def state(self) -> dict[str, float | None]:
-        """What was seen so far, to be given to :meth:`restore` in the next run."""
+        """The state so far, for :meth:`restore` in the next run."""
         return {"average": self.average, "below": self.below, "requests": self._requests, "targets": self._targets}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what an earlier run saw."""
+        """Continue from the state of an earlier run."""
         self.average, self.below = state["average"], state["below"]
         self._requests, self._targets = state["requests"], state["targets"]
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
-        """Whether the plateau is reached, given the requests and targets so far. May be asked after every request."""
+        """Whether the plateau is reached, given the requests and targets so far. May be called after every request."""
         elapsed = requests - self._requests
         if elapsed >= self.window:
             slope = (targets - self._targets) / elapsed
@@ -89,18 +89,18 @@ class Plateau:
 
 
 class CostLimit:
-    """Says when the next target is expected to cost too much, and experience agrees.
+    """Stops a crawl when the next target is expected to cost too much, and experience confirms it.
 
     Parameters
     ----------
     limit
         Requests that the next target may cost.
     patience
-        Requests during which nothing is found, and the next target is expected to cost more at all times, before the
-        crawl ends. Three times the limit by default, in which one would be found with a probability of 95 % if it cost
-        just that; and 200 at least, as what is expected at the start may be far from the truth.
+        The crawl ends after so many requests without a find, if the next target was expected to cost more than the
+        limit all the time. Three times the limit by default: a target that costs just the limit would be found in
+        that time with a probability of 95 %. At least 200, because early forecasts may be far from the truth.
     first
-        The same before anything was found: five times the patience by default. What finds cost cannot be known then,
+        The same before the first find: five times the patience by default. The cost of a find cannot be known then,
         and a crawl that ends has nothing to show for its requests.
 
     Examples
@@ -124,15 +124,15 @@ class CostLimit:
         self.limit = limit
         self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience
         self.first = 5 * self.patience if first is None else first
-        self._since: int | None = None  # requests when something was found, or the next target was not too dear
+        self._since: int | None = None  # requests at the last find, or when the next target was last cheap enough
         self._targets = 0.0
 
     def state(self) -> dict[str, float | None]:
-        """What was seen so far, to be given to :meth:`restore` in the next run."""
+        """The state so far, for :meth:`restore` in the next run."""
         return {"since": self._since, "targets": self._targets}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what an earlier run saw."""
+        """Continue from the state of an earlier run."""
         self._since, self._targets = state["since"], state["targets"]
 
     def left(self, requests: int) -> int:
@@ -141,7 +141,7 @@ class CostLimit:
         return patience if self._since is None else max(0, patience - (requests - self._since))
 
     def gives_up_at(self, requests: int) -> int | None:
-        """After how many requests in all the crawl ends if still nothing is found; ``None`` as long as it found
+        """After how many requests in all the crawl ends if nothing more is found; ``None`` while it has found
         something, or is not beyond its usual patience.
         """
         left = self.left(requests)

@@ -1,4 +1,4 @@
-"""Tables of a policy as lines of a terminal."""
+"""Tables of a policy as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.abilities import PolicyTable
 
-_LARGE, _HUGE = 100, 1e15  # numbers without decimals, and those of which only the size is told
-_WIDEST, _NARROWEST = 40, 12  # columns of a terminal that a text has
+_LARGE, _HUGE = 100, 1e15  # numbers without decimals, and those for which only the size is shown
+_WIDEST, _NARROWEST = 40, 12  # width of a text in a terminal
 _GAP = 2  # between two columns of a table
 
 
 def in_lines(table: PolicyTable, width: int, most: int) -> list[str]:
     """Return a table as lines of a terminal: its title, the names of its columns, and up to so many rows.
 
-    Texts are cut, and columns at the end left out, so that no line has more than ``width`` columns if one column fits.
+    Texts are cut, and columns at the end dropped, so that no line has more than ``width`` columns if one column fits.
     """
     from rich.cells import cell_len
 
@@ -36,7 +36,7 @@ def in_lines(table: PolicyTable, width: int, most: int) -> list[str]:
 
 
 def _cell(text: str, width: int, is_left: bool) -> str:
-    """Return a text as it fills a cell of so many columns: at its left or right, or cut."""
+    """Return a text that fills a cell of so many columns: aligned left or right, or cut."""
     from rich.cells import cell_len, set_cell_size
 
     if cell_len(text) > width:
@@ -46,7 +46,7 @@ def _cell(text: str, width: int, is_left: bool) -> str:
 
 
 def text_of(value: str | float) -> str:
-    """Return a value of a table as it is shown.
+    """Return a value of a table as text.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def text_of(value: str | float) -> str:
 
 
 def _fitting(widths: Sequence[int], is_text: Sequence[bool], room: int) -> list[int]:
-    """Make columns of text narrower, and then leave columns out at the end, until a line fits."""
+    """Make columns of text narrower, and then drop columns at the end, until a line fits."""
     found = [*widths]
     while sum(found) + _GAP * (len(found) - 1) > room:
         wide = [(width, i) for i, width in enumerate(found) if is_text[i] and width > _NARROWEST]

@@ -1,7 +1,8 @@
-"""The data that crosses a boundary: what was found, where it waits, what was chosen, what came back.
+"""The data that crosses a boundary: links found, their placements, picks and outcomes.
 
-A :class:`Link` is placed by the policy (:class:`Placement`), waits in the frontier, leaves it as a :class:`Pick`, and
-comes back as an :class:`Outcome`. All of them are immutable, and tuples, as they are made a hundred times a page.
+A policy gives a :class:`Link` its :class:`Placement`. The link is then queued in the frontier, leaves it as a
+:class:`Pick`, and ends as an :class:`Outcome`. All of these are immutable tuples, because a page makes about a
+hundred of them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ Memo: TypeAlias = "NDArray[np.float32] | NDArray[np.uint8]"
 
 
 class State(IntEnum):
-    """What the crawl knows about a URL.
+    """The state of a URL in the crawl.
 
-    ``FETCHED`` is also the state of those that failed; ``GIVEN_UP`` that of those that a policy wants not, which were
-    never asked for. Both may be placed again, by a policy that asks for known links. ``WAITING`` is also the state of
-    those that sleep until a time (:attr:`Placement.after`).
+    A URL whose fetch failed is also ``FETCHED``. A ``GIVEN_UP`` link was never requested, because a policy did not
+    want it. A policy that asks for known links may place both again. ``WAITING`` covers queued links and those that
+    sleep until a time (:attr:`Placement.after`).
     """
 
     NEW = 0
@@ -40,12 +41,12 @@ class State(IntEnum):
 class Link(NamedTuple):
     """One hyperlink as found, before any decision.
 
-    ``key`` is a 63-bit fingerprint of the request, ``host`` the group within which requests are kept polite (for
-    Scrapy, the key of the download slot), ``depth`` the number of clicks from a seed. ``tag_path`` runs from the root
-    of the page to the link, one ``tag.class.class#id`` per element, joined by ``/``; it is empty where the link was not
-    found in a page. ``anchor`` and ``context`` are the text of the link and around it. ``payload`` belongs to the
-    adapter, which needs it to build the request again; no policy reads it. ``callback`` names what will read the page,
-    where that is not what reads most pages; ``""`` where nobody says.
+    ``key`` is a 63-bit fingerprint of the request. ``host`` is the group whose requests are kept polite (for Scrapy,
+    the key of the download slot). ``depth`` counts clicks from a seed. ``tag_path`` runs from the root of the page to
+    the link, one ``tag.class.class#id`` per element, joined by ``/``; it is empty for a link that was not found in a
+    page. ``anchor`` and ``context`` are the text of the link and the text around it. ``payload`` belongs to the
+    adapter, which rebuilds the request from it; no policy reads it. ``callback`` names the function that will read
+    the page, if it is not the usual one; ``""`` if not known.
     """
 
     url: str
@@ -61,15 +62,15 @@ class Link(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where a link waits: in an arm, and among its equals by rank (the larger leaves first).
+    """Where a link is queued: its arm, and its rank in that arm (the largest leaves first).
 
-    ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps
-    ranks, and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is
-    looked at without its body first; the policy then places it again, in state ``PROBED``. With ``method="RENDER"`` a
-    browser fetches it, and runs its scripts (:meth:`~scrapy_focus.core.abilities.Renders.render`).
+    ``memo`` is a small vector, shape (d,), that the pick carries back to the policy: float32 for a policy that keeps
+    ranks, or bytes (uint8) of the declared width for one that keeps vectors. With ``method="HEAD"`` the link is
+    requested without its body first; the policy then places it again, in state ``PROBED``. With ``method="RENDER"`` a
+    browser fetches it and runs its scripts (:meth:`~scrapy_focus.core.abilities.Renders.render`).
 
-    Before ``after``, in seconds since the epoch, the link does not leave: it sleeps. Its state is ``WAITING``, but no
-    arm counts it until it is due, and then it waits in its arm as if it had been there all the time.
+    The link sleeps until ``after``, in seconds since the epoch. Its state is ``WAITING``, but no arm counts it until
+    it is due. Then it takes the place in its arm that it would have had all along.
     """
 
     arm: int
@@ -79,24 +80,24 @@ class Placement(NamedTuple):
     after: float = 0.0
 
 
-#: Says of a link "not now": it is not stored and not given up, and may be offered again when another page links to it.
+#: "Not now": the link is neither stored nor given up, and may be offered again when another page links to it.
 NOT_NOW = Placement(-1, 0.0)
 
 
 class Signal(NamedTuple):
-    """Says of a page that is known when it changed last, other than by a visit: a sitemap, a feed, a ping."""
+    """A report, other than from a visit, of when a known page last changed: by a sitemap, a feed or a ping."""
 
     key: int
     host: str  # of the page, as ``Link.host``
     modified: float  # seconds since the epoch
-    kind: str  # who says so: "sitemap", "feed", "ping"
+    kind: str  # the reporter: "sitemap", "feed", "ping"
 
 
 class Pick(NamedTuple):
-    """A link that was taken out of the frontier to be fetched; ``id`` is valid until the pick is settled.
+    """A link taken out of the frontier to be fetched; ``id`` is valid until the pick is settled.
 
-    ``origin`` is the arm of the page on which the link was found, -1 for seeds. ``chance`` is the probability with
-    which the policy chose this link, where it is known: with it, a decision log can be evaluated off-policy.
+    ``origin`` is the arm of the page where the link was found, -1 for seeds. ``chance`` is the probability with which
+    the policy chose this link, where it is known; a decision log with it can be evaluated off-policy.
     """
 
     id: int
@@ -114,11 +115,11 @@ class Pick(NamedTuple):
 
 
 class Page(Protocol):
-    """A response as long as it lasts; the crawl never stores it. Text and headers may be made when asked for."""
+    """A response while it lasts; the crawl never stores it. Text and headers may be decoded on demand."""
 
     @property
     def url(self) -> str:
-        """Where it came from, after redirects."""
+        """The URL after redirects."""
 
     @property
     def status(self) -> int:
@@ -130,39 +131,39 @@ class Page(Protocol):
 
     @property
     def text(self) -> str:
-        """The decoded body, ``""`` where it is not text."""
+        """The decoded body, ``""`` if it is not text."""
 
     @property
     def kind(self) -> str:
-        """The MIME type that the first bytes of the body speak for, ``""`` where they say nothing, or are not here."""
+        """The MIME type that the first bytes of the body suggest; ``""`` if they suggest none or are missing."""
 
 
 class Outcome(NamedTuple):
-    """What fetching a pick brought back. Exactly one comes for each pick."""
+    """The result of fetching a pick. There is exactly one for each pick."""
 
     pick: Pick
-    status: int | None = None  # HTTP status; None: there was no response, see error
+    status: int | None = None  # HTTP status; None: no response, see error
     mime: str = ""  # type/subtype in lower case, without parameters; "": unknown
-    size: int = 0  # bytes of the body as received, or as announced where it was not fetched
+    size: int = 0  # bytes of the body as received, or as announced if it was not fetched
     seconds: float = 0.0  # from the choice to the outcome
-    items: float = 0.0  # items that came out of the pipelines, weighted by RewardPipeline
-    error: str = ""  # why there is no usable page; "": there is one
-    reward: float = 0.0  # what the goal made of it
-    at: float = 0.0  # when it came, in seconds since the epoch, as the crawl is told
-    also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
-    changed: bool | None = None  # whether it is another one than was read last; None: not read before, or nothing came
-    max_age: float | None = None  # seconds for which the page says that it stays as it is; None: it says nothing
-    outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
-    payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
-    content: int | None = None  # what tells its content from others, where each content counts once; None: it does not
-    once: bool = False  # whether it does not come back: its page is gone, or known by another key, under which it does
-    scripted: bool = False  # whether its page has scripts that a browser could run, where one may be asked
-    requests: int = 1  # that were sent for it, those of a browser too
-    received: int = 0  # bytes that came over the network for it, likewise; 0: not known
-    made: tuple[str, ...] = ()  # names of files that its scripts made in a browser, which have no URL
+    items: float = 0.0  # items from the pipelines, weighted by RewardPipeline
+    error: str = ""  # why there is no usable page; "": the page is usable
+    reward: float = 0.0  # the value that the goal gave it
+    at: float = 0.0  # time of the outcome, in seconds since the epoch by the crawl's clock
+    also: tuple[int, ...] = ()  # other keys of the page: the URLs that it was redirected to
+    changed: bool | None = None  # whether the content changed since the last visit; None: first visit, or no response
+    max_age: float | None = None  # seconds for which the page claims to stay unchanged; None: no claim
+    outside: int = 0  # different links to places outside the crawl, where the adapter counts them
+    payload: bytes | None = None  # for the next visit of the page, where it differs from the pick's
+    content: int | None = None  # digest of the content, where each content counts once; None: otherwise
+    once: bool = False  # whether it is never revisited: the page is gone, or is revisited under another key
+    scripted: bool = False  # whether a browser could run scripts of the page, where one is available
+    requests: int = 1  # requests sent for it, the browser's included
+    received: int = 0  # bytes received over the network for it, the browser's included; 0: not known
+    made: tuple[str, ...] = ()  # names of files that its scripts made in a browser and that have no URL
     page: Page | None = None
 
     @property
     def is_html(self) -> bool:
-        """Whether a page came back in which links can be found."""
+        """Whether the response is a page that may contain links."""
         return not self.error and "html" in self.mime

@@ -147,7 +147,7 @@ def test_a_line_that_is_no_event_is_named(name: str, line: str | bytes, tmp_path
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     events = read_log(path)
     assert len([next(events) for _ in range(6)]) == 6
-    with pytest.raises(ConfigError, match=rf"line 7 of {path} is no event"):
+    with pytest.raises(ConfigError, match=rf"line 7 of {path} is not an event"):
         next(events)
 
 

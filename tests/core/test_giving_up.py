@@ -188,7 +188,7 @@ def test_the_first_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         crawl.add(links(*range(start, start + 20)))
     said = [record.getMessage() for record in caplog.records if "least wanted" in record.getMessage()]
     assert len(said) == 1
-    assert said[0].startswith("20 links waited, more than the 10 that may: the 11 least wanted were given up")
+    assert said[0].startswith("20 links were queued, above the limit of 10: the 11 least wanted were given up")
 
 
 @pytest.mark.parametrize("most", [0, -3])

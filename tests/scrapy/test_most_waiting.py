@@ -51,7 +51,7 @@ def test_nothing_is_fetched_twice(
     assert PAGES // 2 < dropped + len(paths) <= PAGES
     assert result.stats["focus/waiting"] == 0
     assert result.errors == {}
-    assert len(result.logged("links waited, more than the 40 that may")) == 1
+    assert len(result.logged("links were queued, above the limit of 40")) == 1
     assert f"{dropped:,} links given up, as too many waited" in result.logged("Finished (finished)")[0]
     if stored:
         with pytest.raises(SystemExit):
