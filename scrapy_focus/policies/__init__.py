@@ -1,1 +1,1 @@
-"""Who decides: one published system in each file or folder."""
+"""Policies: one published system in each file or folder."""

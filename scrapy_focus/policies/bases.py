@@ -1,4 +1,6 @@
-"""The two usual kinds of policy, so that yours is often one method: a rank in one arm, or arms with scores."""
+"""Base classes for the two usual kinds of policy, so that a custom one is often one method: a rank, or arms with
+scores.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Pick
 
 
-_TRIED = 64  # of the best arms, all of whose hosts are busy, after which all arms are looked at together
+_TRIED = 64  # best arms to try, all with busy hosts, before all arms are compared at once
 
 
 class Ordering(Policy):
@@ -58,12 +60,11 @@ class Ordering(Policy):
 class Bandit(Policy):
     """Links in arms, the arm with the best score first: you supply :meth:`arm`.
 
-    Pulls are counted when they are chosen and rewards when they come, in ``self.stats``. An arm in which nothing waits
-    sleeps. Ties go to the arm with the smallest number. Within an arm the choice is uniform unless :meth:`rank` says
-    otherwise.
+    ``self.stats`` counts pulls when they are chosen and rewards when they arrive. An arm without queued links sleeps.
+    Ties go to the arm with the smallest number. Within an arm the choice is uniform unless you override :meth:`rank`.
 
-    The score is that of AUER. Another one is :meth:`score`, of one arm, where it changes only when something happens to
-    that arm; or :meth:`scores`, of all arms, where they change at each choice, which is linear in the arms.
+    The score is that of AUER. To change it, override :meth:`score` of one arm, if it changes only with that arm's
+    links, pulls or rewards; or :meth:`scores` of all arms, if it changes at each choice, which is linear in the arms.
 
     Examples
     --------
@@ -92,27 +93,26 @@ class Bandit(Policy):
 
     @abstractmethod
     def arm(self, link: Link) -> int:
-        """Say in which arm a link waits: small integers from 0, without gaps."""
+        """Return the arm of a link: a small integer from 0, without gaps."""
 
     def rank(self, link: Link) -> float:
         """How early a link leaves its arm; uniformly random by default."""
         return float(self.rng.random())
 
     def score(self, arm: int) -> float:
-        """Return the score of an arm in which links wait.
+        """Return the score of an arm that has queued links.
 
-        It is asked for again before a choice if the number of links that wait in the arm changed since the last one,
-        its pulls or what it earned did, or :meth:`place` placed a link in it. Call :meth:`touch` where anything else
-        changes it.
+        It is called again before a choice if the arm's number of queued links, its pulls or its rewards changed since
+        the last one, or if :meth:`place` placed a link in it. Call :meth:`touch` after any other change.
         """
         return float(self.scores()[arm])
 
     def scores(self) -> NDArray[np.float64]:
-        """Return a score for each arm, shape (n_arms,); AUER by default. Those of sleeping arms do not matter."""
+        """Return a score for each arm, shape (n_arms,); AUER by default. The scores of sleeping arms are ignored."""
         return auer(self.stats, self.steps, alpha=self.alpha)
 
     def touch(self, arm: int) -> None:
-        """Let the score of an arm be asked for again before the next choice."""
+        """Have the score of an arm computed again before the next choice."""
         self._touched.add(arm)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -155,9 +155,9 @@ class Bandit(Policy):
         self._forget_scores()
 
     def _forget_scores(self) -> None:
-        self._heaps = ArmHeaps()  # after _catch_up(): the arms in which links wait, and no others
-        self._own_scores = np.full(16, -np.inf)  # by arm, as :meth:`score` said last
-        self._seen = np.zeros(16, np.int64)  # how many links waited in each arm when _catch_up() looked last
+        self._heaps = ArmHeaps()  # after _catch_up(): exactly the arms with queued links
+        self._own_scores = np.full(16, -np.inf)  # by arm, as last returned by :meth:`score`
+        self._seen = np.zeros(16, np.int64)  # queued links of each arm at the last _catch_up()
         self._touched: set[int] = set()
 
     def _best_of_all(self, busy: Collection[str]) -> Pick | None:
@@ -169,7 +169,7 @@ class Bandit(Policy):
         return self.frontier.pop(best_arm(self.scores(), awake), busy)
 
     def _best_of_changed(self, busy: Collection[str]) -> Pick | None:
-        """Take a link of the best arm whose hosts are not all busy; only scores that changed are made again."""
+        """Take a link of the best arm whose hosts are not all busy; only changed scores are computed again."""
         own_score = type(self).score is not Bandit.score
         self._catch_up(own_score=own_score)
         if not len(self.frontier):
@@ -185,10 +185,10 @@ class Bandit(Policy):
         return self.frontier.pop(arm, busy)
 
     def _catch_up(self, *, own_score: bool) -> None:
-        """Let each arm in which something happened stand where it belongs now.
+        """Update the place of each arm in which something happened.
 
-        What happened is seen in the counts of the frontier and of the stats, whoever changed them: a subclass may have
-        methods of its own, and the crawl places links for a policy that could not.
+        Changes are detected from the counts of the frontier and of the stats, whatever made them: a subclass may have
+        further methods, and the crawl places links when a policy fails.
         """
         waiting = self.frontier.waiting
         self.stats.ensure(len(waiting))
@@ -208,7 +208,7 @@ class Bandit(Policy):
                     self._heaps.drop(arm)
                 ahead.pop()
         finally:
-            self._touched.update(ahead)  # where score() raised, it is asked again before the next choice
+            self._touched.update(ahead)  # if score() raised, it is called again before the next choice
 
     def _put(self, arm: int, *, own_score: bool) -> None:
         if own_score:
@@ -230,16 +230,16 @@ class Bandit(Policy):
 
 
 def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
-    """Return the arm with the largest score among those with something to take; the smallest number among equals.
+    """Return the arm with the largest score among those with a free link; the smallest number among equals.
 
     Raises
     ------
     PolicyError
-        If an arm with something to take has no score.
+        If an arm with a free link has no score.
     """
     if len(scores) < len(awake) and (awake[len(scores) :] > 0).any():
         raise PolicyError(
-            f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or "
+            f"scores() gave {len(scores)} scores, and links are queued in {len(awake)} arms; return one for each, or "
             "those without one would never be chosen"
         )
     masked = np.full(len(awake), -np.inf)

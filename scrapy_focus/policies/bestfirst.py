@@ -1,4 +1,4 @@
-"""Best-first: the classical focused crawler, which follows the links that read most like the topic."""
+"""Best-first: the classical focused crawler, which follows the links whose words fit the topic best."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # keyword in the URL, in the anchor, probability
 
-# A rank is the score, less a little for each link found before: the first 12 bits say how good, the last 40 when.
+# A rank is the score, minus a little for each link found before: the first 12 bits hold the score, the last 40 the
+# order.
 _EQUAL = 2.0**-12
 _LATER = 2.0**-51
 
@@ -34,8 +35,8 @@ class BestFirst(TopicPolicy):
     """Most probable link first: by the words of its anchor and its URL.
 
     The probability is that of a classifier of texts. Keywords in the URL or the anchor add a twentieth each, so that
-    they decide where there is no classifier; of equal links the older one is first. What the crawl finds changes
-    nothing.
+    they decide if there is no classifier; among equal links the older one is first. The policy does not learn during
+    the crawl.
 
     References
     ----------

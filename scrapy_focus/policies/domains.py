@@ -1,4 +1,4 @@
-"""How many pages of each domain were had, and whether more may be asked for."""
+"""How many pages of each domain were fetched, and whether more may be requested."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _COLUMNS = ("flying", "pages", "relevant", "failed")
 
 
 class Domains:
-    """How many pages of each domain are asked for, came, and were relevant; and whether more may be asked for.
+    """Counts the pages of each domain that were requested, fetched and relevant, and limits them.
 
-    A domain is that of the host by which links wait: in Scrapy, of the download slot. A page that was redirected counts
-    where its link led. It takes 36 bytes for each domain that was ever seen, where these are millions, and some more
-    where they are few.
+    A domain is that of the host that groups links: in Scrapy, of the download slot. A redirected page counts for the
+    domain of its link. It takes 36 bytes for each domain ever seen, if these are millions, and somewhat more if they
+    are few.
 
     Parameters
     ----------
     cap
-        Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten
-        failures count as one page.
+        Maximum pages of one domain, of any type, including requested ones; ``None``: no limit. Ten failures count as
+        one page.
     least
-        The cap is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it stays.
+        The cap is halved after each ``falls_every`` requested pages, but not below this; ``None``: it is constant.
     falls_every
         Pages.
     by_host
-        Each host counts for itself, in place of its registered domain: twenty sites below one suffix that is on no
-        list, such as the ministries of a country, are twenty.
+        Count hosts instead of registered domains: twenty sites below one suffix that is on no list, such as the
+        ministries of a country, are twenty.
 
     Raises
     ------
     ConfigError
-        If a cap is no whole number from 1, or falls to more than it is.
+        If a cap is not a whole number from 1, or would fall to a larger one.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Domains:
         self.falls_every = falls_every
         self.by_host = by_host
         self.asked = 0
-        self._most_asked = 0  # what is taken back is asked for again
+        self._most_asked = 0  # released pages are requested again
         self.flying = np.zeros(64, np.int32)
-        self.pages = np.zeros(64, np.int32)  # that came
+        self.pages = np.zeros(64, np.int32)  # pages that were fetched
         self.relevant = np.zeros(64, np.int32)
         self.failed = np.zeros(64, np.int32)
-        self._shares = np.tile(_UNKNOWN, (64, 1))  # as shares() returns them, of the columns
+        self._shares = np.tile(_UNKNOWN, (64, 1))  # the columns that shares() returns
         self._rows = KeyMap()
-        self._near: dict[str, int] = {}  # rows of hosts that were asked about lately
+        self._near: dict[str, int] = {}  # rows of recently used hosts
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_near": {}, "_rows": self._rows.arrays()}
@@ -119,7 +119,7 @@ class Domains:
         return np.array(rows, np.intp)
 
     def ask(self, row: int) -> bool:
-        """A page of a domain is asked for; ``True`` if that made the cap fall, for all."""
+        """Count a requested page of a domain; ``True`` if that lowered the cap, for all."""
         self.flying[row] += 1
         self._share(row)
         self.asked += 1
@@ -131,13 +131,13 @@ class Domains:
         return self.cap != before
 
     def release(self, row: int) -> None:
-        """A page of a domain is not asked for after all."""
+        """Undo the request of a page of a domain."""
         self.flying[row] -= 1
         self._share(row)
         self.asked -= 1
 
     def settle(self, row: int, outcome: Outcome) -> None:
-        """A page of a domain that was asked for came, of whatever type, or failed."""
+        """Count a requested page of a domain that was fetched, of whatever type, or failed."""
         came = outcome.status is not None and 200 <= outcome.status < 300
         self.flying[row] -= 1
         self.pages[row] += came
@@ -146,23 +146,24 @@ class Domains:
         self._share(row)
 
     def is_full(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether no more pages of some domains may be asked for, shape (n,)."""
+        """Whether no more pages of some domains may be requested, shape (n,)."""
         return self._is_at_cap(rows, self.flying[rows])
 
     def is_done(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether no more pages of some domains may ever be asked for, whatever becomes of the others, shape (n,)."""
+        """Whether no more pages of some domains may ever be requested, whatever the results of the others, shape
+        (n,).
+        """
         return self._is_at_cap(rows, 0)
 
     def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for
-        yet.
+        """Return the share of relevant pages of some domains, 0.5 if unknown, and whether none was requested yet.
 
         Shape (n, 2).
         """
         return self._shares.take(rows, axis=0)
 
     def pop(self, frontier: Ranked, arm: int, busy: Collection[str]) -> Pick | None:
-        """Take out the best link of an arm whose domain is not full; those before it are left where they are."""
+        """Take out the best link of an arm whose domain is not full; those before it stay in the arm."""
         if self.cap is None:
             return frontier.pop(arm, busy)
         full: set[str] = set()
@@ -174,9 +175,9 @@ class Domains:
         return None
 
     def sweep(self, frontier: Ranked, arm: int) -> None:
-        """Give up the best links of an arm as long as their domains are done: some, or all where nothing is in flight.
+        """Give up the best links of an arm while their domains are finished: some, or all if nothing is in flight.
 
-        To be called in ``learn``: a choice gives nothing up.
+        Call it in ``learn``: a choice must not give links up.
         """
         if self.cap is None:
             return
@@ -189,7 +190,7 @@ class Domains:
             most -= 1
 
     def _share(self, row: int) -> None:
-        """Note what :meth:`shares` says of a domain now."""
+        """Update what :meth:`shares` returns for a domain."""
         back = int(self.pages[row]) + int(self.failed[row])
         self._shares[row] = int(self.relevant[row]) / back if back else 0.5, back + int(self.flying[row]) == 0
 
@@ -201,17 +202,17 @@ class Domains:
 
 
 class ClosedHosts:
-    """Which hosts of a frontier are closed, as no more pages of their domains may be asked for now.
+    """The closed hosts of a frontier: those whose domains are full now.
 
-    For policies that draw: :meth:`mask` is what ``draw`` takes as ``closed``. It is made anew whenever a policy gets a
-    frontier, and never pickled.
+    For policies that draw: :meth:`mask` is the ``closed`` argument of ``draw``. It is rebuilt whenever a policy gets
+    a frontier, and never pickled.
 
     Parameters
     ----------
     domains
-        Whoever asks for a page of them, gets one or gives one back says so here as well (:meth:`update`).
+        The counts. Code that requests, receives or releases a page of a domain must call :meth:`update` as well.
     frontier
-        Its hosts are looked up when they are needed, each once.
+        Its hosts are looked up on demand, each once.
 
     Attributes
     ----------
@@ -225,11 +226,11 @@ class ClosedHosts:
         self._frontier = frontier
         self._closed = np.zeros(0, np.bool_)  # by host
         self._n = 0
-        self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
+        self._shut = np.zeros(0, np.bool_)  # by row of a domain: the value of its hosts in _closed
         self.look()
 
     def look(self) -> None:
-        """Find the domains of the hosts that the frontier has since the last time."""
+        """Look up the domains of hosts that are new in the frontier."""
         hosts: Sequence[str] = self._frontier.hosts
         first, n = self._n, len(hosts)
         if n == first:
@@ -243,17 +244,17 @@ class ClosedHosts:
         self._n = n
 
     def mask(self) -> NDArray[np.bool_] | None:
-        """Return which hosts are closed, shape (n_hosts,), ``None`` where no domain has a cap."""
+        """Return which hosts are closed, shape (n_hosts,), ``None`` without a cap."""
         self.look()
         return None if self._domains.cap is None else self._closed[: self._n]
 
     def is_done(self, hosts: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether no more pages of some hosts may ever be asked for, by number, shape (n,)."""
+        """Whether no more pages of some hosts may ever be requested, by number, shape (n,)."""
         self.look()
         return self._domains.is_done(self.rows[hosts])
 
     def update(self, row: int, *, everywhere: bool = False) -> None:
-        """Note whether a domain may be asked for more pages, or after a fall of the cap any domain."""
+        """Update whether a domain may be requested again, or any domain after a fall of the cap."""
         if self._domains.cap is None:
             return
         if len(self._shut) < len(self._domains.pages):

@@ -1,8 +1,8 @@
-"""FOCUSED: a crawl in which a classifier of links alone says what comes next.
+"""FOCUSED: a crawl ordered only by a classifier of links.
 
-Files are often recognised by their links: by an extension, a folder, the word "download". The classical focused crawler
-learns that from what it fetched, and always asks for the link that most probably is a target. What it cannot learn is
-which pages lead to targets: of two links that are none, it has no reason to prefer either.
+Files are often recognised by their links: by an extension, a folder, the word "download". The classical focused
+crawler learns that from fetched pages, and always requests the link that is most likely a target. It cannot learn
+which pages lead to targets: it has no reason to prefer either of two links that are not targets.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
-QUEUE = 0  # links that were found during the warm-up: first in, first out
+QUEUE = 0  # links found during the warm-up: first in, first out
 RANKED = 1  # links with a probability
 
 N_FEATURES = 1 + 2 * N_PAIRS  # depth, pairs of the URL, pairs of the anchor
 
-# A rank is the log-odds, less a little for each link found before: the first 22 bits say how probable, the last 30
-# when.
+# A rank is the log-odds, minus a little for each link found before: the first 22 bits hold the log-odds, the last 30
+# the order.
 _EQUAL = 2.0**-13  # log-odds that differ by less count as equal
 _LATER = 2.0**-43
 _LEAST, _MOST = -745.0, 37.0  # beyond these a probability is exactly 0 or 1
@@ -46,29 +46,28 @@ _DEEPEST = 1000
 class Focused(Policy):
     """The FOCUSED baseline of the SB-CLASSIFIER paper: most probable target first.
 
-    The crawl is breadth-first until ``warmup`` requests were made. Then a logistic regression over the depth of a link
-    and the pairs of characters of its URL and its anchor learns from all that came back, and all waiting links are
+    The crawl is breadth-first for the first ``warmup`` requests. Then a logistic regression learns from all results.
+    Its features are the depth of a link and the pairs of characters in its URL and its anchor. All queued links are
     ranked by their probability of being a target. From then on the classifier learns from every ``batch`` of labels,
-    and each link is ranked once, when it is found. A target is the label 1, a page or any other file the label 0;
-    errors and start pages are none.
+    and each link is ranked once, when it is found. A target has the label 1, a page or any other file the label 0;
+    errors and start pages have none.
 
     Notes
     -----
     As published / as released, and what this class does:
 
-    * *Ranking*: as released, links that wait are ranked anew once, when the warm-up ends, and never again.
+    * *Ranking*: as released, queued links are ranked again once, when the warm-up ends, and never again.
     * *Ties*: the steps of the regression are so large that most probabilities are exactly 0 or 1. The released code
-      takes equal ones in the order in which they happen to stand in its heap. Here the link that was found first is
-      first.
-    * *Traps*: on pages without an end, each of which leads to more of its kind, it may stay for good: what else waits
-      keeps the rank that it once got. On the bundled portal that is the calendar; where it ends, half of the requests
-      find 0.63 of the targets, and a random order 0.42 (3 seeds, 1,000 pages).
-    * *Warm-up*: as released, the request that ends it was still chosen breadth-first, which makes 101. Here it is 100.
-    * *Labels*: the released code takes none from the first two requests; here from none of the seeds. As released, a
-      URL that redirects gets the label of what came back.
-    * *Anchors*: the released code reads all of the text within a link; here it is cut where the adapter cuts it.
-    * *Waiting links*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of
-      its anchor, four bytes each; everything else is computed when it is needed.
+      takes equal links in their arbitrary order in its heap. Here the link that was found first is first.
+    * *Traps*: on endless pages, each of which leads to more of its kind, it may be stuck for good, because other
+      queued links keep their ranks. On the bundled portal that is the calendar; if that is finite, half of the
+      requests find 0.63 of the targets, and a random order 0.42 (3 seeds, 1,000 pages).
+    * *Warm-up*: as released, the request that ends it is still chosen breadth-first, which makes 101. Here it is 100.
+    * *Labels*: the released code takes none from the first two requests; here the seeds give none. As released, a URL
+      that redirects gets the label of its final response.
+    * *Anchors*: the released code reads the whole text within a link; here the adapter may cut it.
+    * *Queued links*: the released code keeps two sparse matrices for each link. Here a queued link keeps the pairs of
+      its anchor, four bytes each; everything else is computed on demand.
 
     *Memory*: 18,051 weights, and the labels of one batch or of the warm-up. A warm-up of more than some 12,000 labels
     is learned in parts, see :meth:`OnlineClassifier.collect <scrapy_focus.learn.classifier.OnlineClassifier.collect>`.
@@ -95,7 +94,7 @@ class Focused(Policy):
 
     frontier: Ranked = field(init=False)
 
-    warmup: int = parameter("Requests that are made breadth-first.", default=100, at_least=0)
+    warmup: int = parameter("Breadth-first requests at the start.", default=100, at_least=0)
     batch: int = parameter("Labels to collect before each training after the first.", default=10, at_least=1)
 
     def __attrs_post_init__(self) -> None:
@@ -146,7 +145,7 @@ class Focused(Policy):
         return Reason(depth_of(pick), Part(f"{100 * probability:.0f} % likely to be a find", numbers))
 
     def _rank_queue(self) -> None:
-        """Rank what waits since the warm-up: all of it when that ends, later what was released or stored meanwhile."""
+        """Rank links from the warm-up: all of them when it ends, later those released or stored meanwhile."""
         waiting = sorted(self.frontier.scan(QUEUE), key=lambda found: (-found[1].rank, found[0].key))
         memos = [place.memo for _, place in waiting]
         rows = [_features(link.url, link.depth, memo) for (link, _), memo in zip(waiting, memos, strict=True)]
@@ -165,7 +164,7 @@ class Focused(Policy):
 
 
 def _memo(anchor: str) -> NDArray[np.float32] | None:
-    """Return the pairs of an anchor, shape (n_pairs,), ``None`` where there are none."""
+    """Return the pairs of an anchor, shape (n_pairs,), ``None`` if it has none."""
     pairs = char_pairs(anchor)
     return pairs.astype(np.float32) if len(pairs) else None
 

@@ -1,4 +1,4 @@
-"""What pulls are worth that are planned ahead: a page reveals links, whose pulls reveal further ones."""
+"""The value of pulls planned ahead: a page reveals links, whose pulls reveal further ones."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST, MOST = 1e-6, 1e6  # of an index
-MANY = 2048  # entries from which on only those that are worth something are summed
+MANY = 2048  # entries above which only those with a value are summed
 
-_STEP = 1.25 ** (1 / 8)  # between two indices that are looked at
+_STEP = 1.25 ** (1 / 8)  # between two indices that are tried
 
 
 class Dear:
-    """Which entries of a list that grows are of arms whose links are worth something, or were lately.
+    """Finds the entries of a growing list that belong to arms whose links have a value, or had one lately.
 
-    As long as the same arms are, only what is new in the list is looked at.
+    While these arms do not change, only new entries of the list are read.
     """
 
     def __init__(self) -> None:
-        self._arms = np.zeros(0, np.bool_)  # that count
-        self._lately = np.zeros(0, np.bool_)  # arms that did since the last forget()
-        self._n = 0  # entries that were looked at
-        self.places = np.zeros(0, np.intp)  # in the list, ascending
+        self._arms = np.zeros(0, np.bool_)  # arms that count
+        self._lately = np.zeros(0, np.bool_)  # arms that counted since the last forget()
+        self._n = 0  # entries read so far
+        self.places = np.zeros(0, np.intp)  # their places in the list, ascending
         self.rows = np.zeros(0, np.intp)
         self.columns = np.zeros(0, np.intp)
 
     def find(self, worth: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
-        """Have at least all entries of arms whose links are worth something, shape (n_arms,); whether they are others
-        than before.
-        """
+        """Include all entries of arms whose links have a value, shape (n_arms,); return whether the entries changed."""
         more = len(worth) - len(self._arms)
         if more:
             self._arms, self._lately = (np.append(old, np.zeros(more, np.bool_)) for old in (self._arms, self._lately))
@@ -49,22 +47,22 @@ class Dear:
         return True
 
     def forget(self) -> None:
-        """Let go of arms whose links are worth nothing since this was called last, if they are most of all."""
+        """Drop arms whose links had no value since the last call, if they are most of all."""
         if 2 * np.count_nonzero(self._lately) < np.count_nonzero(self._arms):
             self._arms, self._n = self._lately, 0
         self._lately = np.zeros(len(self._arms), np.bool_)
 
 
 class Search(NamedTuple):
-    """How far an index is looked for, in steps of 2.8 % from the one that was found before, upwards."""
+    """The search for an index, in steps of 2.8 % upwards from the one found before."""
 
     near: float  # where it began
-    pays: int | None = None  # the most steps of which it is known that a pull is worth that price
-    fails: int | None = None  # the fewest of which it is known that none is
+    pays: int | None = None  # the largest number of steps known to be worth a pull
+    fails: int | None = None  # the smallest number known not to be
 
     @property
     def next(self) -> int | None:
-        """How many steps to look at now; ``None`` where the best index is within one."""
+        """The number of steps to try next; ``None`` if the best index is within one."""
         if self.pays is None:
             return 0 if self.fails is None else min(2 * self.fails, -1)
         if self.fails is None:
@@ -72,39 +70,39 @@ class Search(NamedTuple):
         return None if self.fails - self.pays == 1 else (self.pays + self.fails) // 2
 
     def at(self, steps: int | None) -> float:
-        """Return an index so many steps away."""
+        """Return the index that many steps away."""
         return self.near * _STEP ** (steps or 0)
 
     def found(self, steps: int, pays: bool) -> Search:
-        """Return the search with what is known of an index so many steps away."""
+        """Return the search, updated by the result for an index that many steps away."""
         return self._replace(pays=steps) if pays else self._replace(fails=steps)
 
 
 class Renderings(NamedTuple):
-    """What is known of arms of renderings, all together."""
+    """Statistics of all arms of renderings together."""
 
-    arms: NDArray[np.bool_]  # which these are, shape (n_arms,)
+    arms: NDArray[np.bool_]  # which arms these are, shape (n_arms,)
     revealed: NDArray[np.float64]  # links of each arm that they revealed, shape (n_arms,)
     pulls: float  # of them all
 
 
 class Ahead:
-    """Some pulls ahead, by what is known of all arms now.
+    """Some pulls ahead, by the current statistics of all arms.
 
     Parameters
     ----------
     rows, columns, counts
-        What pulls revealed: those of arm ``rows[i]`` in all ``counts[i]`` links of arm ``columns[i]``.
+        What pulls revealed: those of arm ``rows[i]`` revealed ``counts[i]`` links of arm ``columns[i]`` in all.
     dear
-        What is known of these entries; it is kept up.
+        Which of these entries have a value; it is kept up to date.
     general, general_pulls
         How many links of each arm all pages together revealed, shape (n_arms,), and how many pages these were.
     pages, pulls
-        Which arms are of pages, and how many pulls each record has, shapes (n_arms,).
+        Which arms hold pages, and the number of pulls in each record, shapes (n_arms,).
     renderings
-        Where some arms are of these: what they reveal together. The first one is expected to reveal what pages do.
+        If some arms hold renderings: what these revealed together. The first one is expected to reveal what pages do.
     shrink, discount, horizon
-        Of the :class:`~scrapy_focus.policies.branching.arms.BranchingArms`.
+        Parameters of :class:`~scrapy_focus.policies.branching.arms.BranchingArms`.
     """
 
     def __init__(
@@ -131,12 +129,12 @@ class Ahead:
         self._pulls = pulls + shrink
         self._renderings = renderings
         self._shrink, self._discount, self._horizon = shrink, discount, horizon
-        self._begun: dict[float, _Begun] = {}  # by index that was looked at
+        self._begun: dict[float, _Begun] = {}  # by index that was tried
 
     def sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the links that the pulls of each arm revealed are worth at a price, both of shape (n_arms,)."""
+        """Return the value, at a price, of the links revealed by the pulls of each arm; both of shape (n_arms,)."""
         rows, columns, counts = self._rows, self._columns, self._counts
-        if len(rows) >= MANY:  # those that are worth nothing add nothing
+        if len(rows) >= MANY:  # links without a value add nothing
             dear = self._dear
             if dear.find(price > 0, rows, columns) or self._dear_counts is None:
                 self._dear_counts = counts.take(dear.places)
@@ -144,7 +142,9 @@ class Ahead:
         return np.asarray(np.bincount(rows, counts * price.take(columns), len(price)), np.float64)
 
     def later(self, revealed: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
+        """Return how much a pull of each arm reveals that is worth pulling; ``revealed`` is for all its pulls
+        together.
+        """
         general = float(self._general @ price) / self._general_pulls
         prior = self._shrink * general * self._pages
         if self._renderings is not None:
@@ -156,9 +156,10 @@ class Ahead:
     def look(
         self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], search: Search
     ) -> Search:
-        """Look at the next index of a search for the best one of some arms, and return what is known then.
+        """Try the next index in the search for the best one of some arms, and return the updated search.
 
-        ``own`` and ``costs`` are what a pull of each arm earns and costs; both, and ``among``, of shape (n_arms,).
+        ``own`` and ``costs`` are the reward and cost of a pull of each arm; both, and ``among``, have shape
+        (n_arms,).
         """
         steps = search.next
         if steps is None:
@@ -171,10 +172,10 @@ class Ahead:
     def prices(
         self, own: NDArray[np.float64], costs: NDArray[np.float64], index: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a link of each arm is worth beyond its price, and what all that its pulls revealed is worth so.
+        """Return the value above its price of a link of each arm, and that of all links that its pulls revealed.
 
-        ``own`` and ``costs`` are what a pull earns and costs, and ``index`` is the price of a cost of 1; all but that
-        of shape (n_arms,).
+        ``own`` and ``costs`` are the reward and cost of a pull, and ``index`` is the price of a cost of 1; all but
+        that have shape (n_arms,).
         """
         net = own - index * costs
         begun = self._begun.get(index)
@@ -190,9 +191,9 @@ class Ahead:
         return price, revealed
 
     def _pays(self, net: NDArray[np.float64], arms: NDArray[np.intp], index: float) -> bool:
-        """Whether a pull of one of some arms is worth its price, with what it reveals.
+        """Whether a pull of any of some arms is worth its price, with what it reveals.
 
-        What is worth it with few pulls ahead is so with more, as these add nothing below zero.
+        A pull that is worth it with few pulls ahead is so with more, which add nothing below zero.
         """
         value = net
         for done in range(self._horizon):
@@ -208,7 +209,7 @@ class Ahead:
 
 
 class _Begun(NamedTuple):
-    """Prices at some index, with fewer pulls ahead than are planned."""
+    """Prices at some index, with fewer pulls ahead than planned."""
 
     done: int  # pulls ahead
     price: NDArray[np.float64]  # shape (n_arms,)

@@ -1,8 +1,8 @@
-"""What a pull of each arm earns and reveals, and what that makes it worth: a branching bandit.
+"""What a pull of each arm earns and reveals, and its value: a branching bandit.
 
-In a crawl a pull does not only earn: it also wakes other arms, as a page reveals links. Such bandits are called
-branching, and the arm to pull is the one with the largest index: what a pull earns per cost if what it reveals is
-pulled too as far as that pays.
+In a crawl a pull does more than earn a reward: a page reveals links, which wakes other arms. Such bandits are called
+branching, and the arm to pull is the one with the largest index: its reward per cost if the revealed links are
+pulled, too, while that is worth it.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-PAGES, TARGETS, RENDERINGS = 0, 1, 2  # kinds of arms: what is predicted of their links, or that a browser fetches them
+PAGES, TARGETS, RENDERINGS = 0, 1, 2  # kinds of arms: predicted pages, predicted targets, renderings by a browser
 
 FIRST_HITS = np.array([0.05, 0.9, 0.05])  # of one pull that is added to those of a kind
 _FIRST_OF_READER = np.array([0.245, 0.25])  # hits and pulls that are added to those of a reader
-_GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
-_BLOCK = 256  # arms for which is drawn at once
-_READERS = 1024  # that are told apart
-_TINY = 1e-3  # a parameter of what is drawn, at least
-_ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
-_SHIFT = 20  # bits of the number of an arm
-_FOUND_AGAIN = frozenset(  # and not pickled
+_GENERAL = 200.0  # pulls of pages over which revealed links are averaged
+_BLOCK = 256  # arms drawn at once
+_READERS = 1024  # readers that are distinguished
+_TINY = 1e-3  # lower bound of a parameter of a draw
+_ENTRIES = 1 << 17  # of all arms: links revealed, by pairs of arms
+_SHIFT = 20  # bits of an arm's number
+_FOUND_AGAIN = frozenset(  # and is not pickled
     "kinds pulls flying _rows _columns _counts _where _of_row _n_entries _means _later _dear".split()
 )
 
 
 class Worth(NamedTuple):
-    """What a pull of each arm is worth, shapes (n_arms,); its index is ``(own + later) / costs``."""
+    """The value of a pull of each arm, shapes (n_arms,); its index is ``(own + later) / costs``."""
 
-    own: NDArray[np.float64]  # what it earns
-    later: NDArray[np.float64]  # what is earned beyond the price of what it reveals
+    own: NDArray[np.float64]  # its reward
+    later: NDArray[np.float64]  # the reward, above its price, of what it reveals
     costs: NDArray[np.float64]
 
     @property
@@ -52,7 +52,7 @@ class Worth(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What pulls of an arm came to, the newest counting most."""
+    """The results of the pulls of an arm, weighted towards the newest."""
 
     pulls: float
     rewards: float
@@ -60,7 +60,7 @@ class Record(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of arms, to be stored: numbers that :meth:`BranchingArms.recall` reads again."""
+    """Statistics of arms, for storage; :meth:`BranchingArms.recall` reads them."""
 
     kinds: NDArray[np.int8]  # shape (n_arms,)
     records: NDArray[np.float64]  # shape (n_arms, 4): pulls, hits, rewards, costs
@@ -69,9 +69,7 @@ class Known(NamedTuple):
     counts: NDArray[np.float64]  # ... so many, shape (n,)
 
     def only(self, arms: NDArray[np.intp]) -> Known:
-        """Return what is known of some of the arms, which have the numbers from 0 then, and of what they revealed of
-        each other.
-        """
+        """Return the statistics of some of the arms, renumbered from 0, and of what they revealed of each other."""
         numbers = np.full(len(self.kinds), -1, np.intp)
         numbers[arms] = np.arange(len(arms))
         rows, columns = numbers[self.rows], numbers[self.columns]
@@ -80,7 +78,7 @@ class Known(NamedTuple):
 
 
 class _Means(NamedTuple):
-    """What is expected of a pull of each arm by its record, shapes (n_arms,)."""
+    """The expected results of a pull of each arm by its record, shapes (n_arms,)."""
 
     chance: NDArray[np.float64]  # of a hit
     each: NDArray[np.float64]  # reward of a hit
@@ -88,31 +86,32 @@ class _Means(NamedTuple):
 
 
 class BranchingArms:
-    """Records of what pulls of each arm earned, cost and revealed, and the indices that follow.
+    """Records of what pulls of each arm earned, cost and revealed, and the resulting indices.
 
-    A record is a decayed mean, as what an arm has to give changes: the first of its links are not like the last. An arm
-    that was never pulled stands at what its kind does on average; or, where its links are read by a callback that has a
-    name, at what is known of that. Of one that read nothing yet much is expected: a spider has it for something.
+    A record is a decayed mean, because the yield of an arm changes: its first links are not like its last. An arm
+    that was never pulled gets the average of its kind. If its links are read by a named callback, it gets the average
+    of that callback; and a callback that has read nothing yet gets a high expectation, because the spider has it for
+    a purpose.
 
     Parameters
     ----------
     window
-        Pulls of an arm over which its record goes.
+        Pulls of an arm over which its record averages.
     shrink
-        Pulls for which the average of its kind counts.
+        Pulls that the average of its kind counts for.
     horizon
-        Pulls that are planned ahead. With 0, what a page reveals counts as far as it is a target; costs do not.
+        Pulls that are planned ahead. With 0, only revealed targets count, and costs do not.
     noise
-        Spread of what is drawn from the posterior of each record, 1 for Thompson sampling, 0 for none.
+        Spread of the draws from the posterior of each record, 1 for Thompson sampling, 0 for none.
     discount
         Of each pull that is planned ahead.
     rendering
-        What the first rendering is expected to cost, where a page is expected to cost 1.
+        Expected cost of the first rendering, relative to a page's expected cost of 1.
 
     Notes
     -----
-    *Memory*: 80 bytes an arm; and of what arms reveal, 144 bytes for each of 131,072 pairs of arms, the smallest half
-    of which are forgotten when there are more. Pickled, 16 bytes a pair.
+    *Memory*: 80 bytes an arm; for revealed links, 144 bytes for each of 131,072 pairs of arms; when there are more
+    pairs, the smaller half is forgotten. Pickled, 16 bytes a pair.
 
     References
     ----------
@@ -132,11 +131,11 @@ class BranchingArms:
     True
     """
 
-    #: Of which kind each arm is, shape (n_arms,).
+    #: The kind of each arm, shape (n_arms,).
     kinds: NDArray[np.int8]
     #: How many pulls the record of each arm has, shape (n_arms,): at most about the window.
     pulls: NDArray[np.float64]
-    #: How many pulls of each arm are in flight, shape (n_arms,); to be written to.
+    #: How many pulls of each arm are in flight, shape (n_arms,); writable.
     flying: NDArray[np.float64]
 
     def __init__(
@@ -162,11 +161,11 @@ class BranchingArms:
         self.discount = discount
         self.rendering = rendering
         self.n_arms = 0
-        self.index = 0.1  # reward per cost of the best arm of pages, when planned last
+        self.index = 0.1  # reward per cost of the best arm of pages in the last plan
         self._records = np.zeros((64, 4))  # by arm: pulls, hits, rewards, costs
         self._of_kind = np.zeros((len(FIRST_HITS), 4))
         self._kinds = np.zeros(64, np.int8)
-        self._readers = np.zeros(64, np.int16)  # the number of who reads the links of each arm, 0: the usual one
+        self._readers = np.zeros(64, np.int16)  # number of the callback for the links of each arm, 0: the usual one
         self._of_reader = np.zeros((1, 2))  # pulls, hits of arms of pages
         self._reader_names: dict[str, int] = {"": 0}
         self._flying = np.zeros(64)
@@ -175,13 +174,13 @@ class BranchingArms:
         self._rendered = np.zeros(64)  # revealed by all renderings
         self._rendered_pulls = 0.0
         self._has_renderings = False
-        self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
-        self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
+        self._price = np.zeros(64)  # by arm: value above its price of one of its links, in the last plan
+        self._revealed = np.zeros(64)  # by arm: likewise of all links that its pulls revealed
         self._drawn = np.zeros((2, 64))
-        self._changed: dict[int, None] = {}  # arms for which nothing was drawn since their record changed
+        self._changed: dict[int, None] = {}  # arms not drawn since their record changed
         self._next_drawn = 0
         self._means: _Means | None = None  # until a record changes
-        self._later: NDArray[np.float64] | None = None  # until a record, a price or what is revealed changes
+        self._later: NDArray[np.float64] | None = None  # until a record, a price or a revealed count changes
         self._rows = np.zeros(256, np.intp)
         self._columns = np.zeros(256, np.intp)
         self._counts = np.zeros(256)
@@ -189,28 +188,28 @@ class BranchingArms:
         self._dear = Dear()
         self._where: dict[int, int] = {}
         self._of_row: list[array[int]] = []
-        self._search: Search | None = None  # of a plan that is being made
+        self._search: Search | None = None  # of an unfinished plan
         self._show()
 
     @property
     def names_readers(self) -> bool:
-        """Whether links of some arm are read by a callback that has a name.
+        """Whether links of some arm are read by a named callback.
 
-        Then what is known to earn goes before pages that may reveal as much. What is drawn of those is at most what is
-        expected; and the index is at most 3 % too high, where it is else as much too low. With one that is too low each
-        link of the best arm seems to pay a little, which adds up over all that pages seem to reveal.
+        If so, known rewards go before pages that may reveal as much: draws for those are capped at their expectation,
+        and the index is at most 3 % too high, where it is otherwise as much too low. With an index that is too low,
+        each link of the best arm seems to pay a little, which adds up over all that pages seem to reveal.
         """
         return len(self._of_reader) > 1
 
     @property
     def mean_cost(self) -> float:
-        """What a pull cost on average, renderings left out; 1 before the first."""
+        """The average cost of a pull without renderings; 1 before the first."""
         pulls, *_, costs = self._of_kind[[PAGES, TARGETS]].sum(axis=0)
         return float((costs + 1) / (pulls + 1))
 
     def new(self, kind: int, reader: str = "") -> int:
-        """Make an arm of a kind, and return its number; ``reader``: the callback that reads its links, if it has a
-        name.
+        """Create an arm of a kind, and return its number; ``reader``: the name of the callback that reads its links,
+        if any.
         """
         if self.n_arms == len(self._kinds):
             for name in ("_records", "_kinds", "_readers", "_flying", "_general", "_rendered", "_price", "_revealed"):
@@ -228,7 +227,7 @@ class BranchingArms:
         return self.n_arms - 1
 
     def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
-        """A pull of an arm earned a reward, cost so much, and revealed so many links of each arm."""
+        """Record a pull of an arm: its reward, its cost, and the number of revealed links of each arm."""
         if self._records[arm, 0] > self.window:
             self._records[arm] *= 1 - 1 / self.window
             self._counts[self._entries_of(arm)] *= 1 - 1 / self.window
@@ -246,7 +245,7 @@ class BranchingArms:
             self._reveal_rendered(revealed)
 
     def earn_more(self, arm: int, revealed: Mapping[int, float]) -> None:
-        """The last pull of an arm turned out to have revealed so many links more of each arm."""
+        """Add revealed links of each arm to the last pull of an arm."""
         self._later = None
         self._add(arm, revealed)
         if self._kinds[arm] == PAGES:
@@ -255,13 +254,13 @@ class BranchingArms:
 
     def _add(self, arm: int, revealed: Mapping[int, float]) -> None:
         for other, count in revealed.items():
-            entry = self._entry(arm, other)  # which may make the arrays anew
+            entry = self._entry(arm, other)  # may reallocate the arrays
             self._counts[entry] += count
         row = self._entries_of(arm)
         self._revealed[arm] = self._counts[row] @ self._price[self._columns[row]]
 
     def reveal(self, revealed: Mapping[int, float]) -> None:
-        """A page revealed so many links of each arm; for :meth:`earn`, and for pages that no pull led to."""
+        """Record a page that revealed links of each arm: for :meth:`earn`, and for pages that no pull led to."""
         self._later = None
         if self._general_pulls > _GENERAL:
             self._general *= 1 - 1 / _GENERAL
@@ -279,18 +278,19 @@ class BranchingArms:
             self._rendered[other] += count
 
     def plan(self, awake: NDArray[np.bool_]) -> None:
-        """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
+        """Compute the value above its price of a link of each arm, if everything is pulled that pays.
 
-        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); as a rule some
-        eight passes over all entries of what arms reveal.
+        The price is the index of the best awake arm of pages or renderings, shape (n_arms,). This usually takes about
+        eight passes over all entries of revealed links.
         """
         self._search = None
         self.plan_on(awake, math.inf)
 
     def plan_on(self, awake: NDArray[np.bool_], most: float) -> bool:
-        """Begin a :meth:`plan`, or continue the one that was begun, and return whether it is made now.
+        """Begin or continue a :meth:`plan`, and return whether it is finished.
 
-        It stops where it would go over more entries than ``most``, but looks at one index, or at the prices, at least.
+        It stops before it would read more entries than ``most``, but tries at least one index, or computes the
+        prices.
         """
         own, _, costs = self.worth(None)
         ahead = self._ahead()
@@ -319,10 +319,10 @@ class BranchingArms:
         return True
 
     def worth(self, rng: np.random.Generator | None) -> Worth:
-        """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
+        """Return the value of a pull of each arm by the last plan; with ``rng``, drawn from its posterior.
 
-        What is drawn for an arm is drawn again when its record changes, and else after as many calls as there are
-        blocks of 256 arms.
+        The draw for an arm is renewed when its record changes, and otherwise after as many calls as there are blocks
+        of 256 arms.
         """
         chance, each, costs = self._means = self._means or self._expected()
         if self._later is None:
@@ -358,7 +358,7 @@ class BranchingArms:
         return share, each, cost
 
     def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what share of its pulls is expected to hit of each arm that was never pulled, shape (n_arms,).
+        """Return the expected share of hits of each arm that was never pulled, shape (n_arms,).
 
         ``share``: that of each kind.
         """
@@ -372,7 +372,7 @@ class BranchingArms:
         return np.where(self.kinds == PAGES, by_reader, expected)
 
     def _reader(self, name: str) -> int:
-        """Return the number of a reader, 0 for any that comes when there are too many."""
+        """Return the number of a reader, 0 for new ones beyond the limit."""
         number = self._reader_names.get(name, 0)
         if name and not number and len(self._of_reader) < _READERS:
             number = self._reader_names[name] = len(self._of_reader)
@@ -380,7 +380,7 @@ class BranchingArms:
         return number
 
     def _draw(self, chance: NDArray[np.float64], rng: np.random.Generator) -> None:
-        """Draw the chance of a hit, and a factor of what is revealed, for a block of arms and those whose record
+        """Draw the chance of a hit, and a factor for revealed links, for a block of arms and those whose record
         changed.
         """
         n = self.n_arms
@@ -409,9 +409,9 @@ class BranchingArms:
         self._drawn[1, arms] = times
 
     def hits_ahead(self, steps: int) -> NDArray[np.float64]:
-        """Return how many hits a pull of each arm brings, with those of what it reveals so many steps on.
+        """Return how many hits a pull of each arm brings, including those of links revealed so many steps on.
 
-        Shape (n_arms,). By the records of arms alone, each with one more pull that brings nothing.
+        Shape (n_arms,). Uses the records of arms alone, each with one more pull without a result.
         """
         n, m = self.n_arms, self._n_entries
         pulls, hits = self._records[:n, 0] + 1, self._records[:n, 1]
@@ -422,9 +422,10 @@ class BranchingArms:
         return ahead
 
     def lead_to_hits(self, hopeful: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,).
+        """Return which arms ever had a hit, themselves or through arms that they revealed, and so on, shape
+        (n_arms,).
 
-        ``hopeful``, shape (n_arms,): arms that may have hits, for all that is known.
+        ``hopeful``, shape (n_arms,): arms that may still have hits.
         """
         rows, columns = self._rows[: self._n_entries], self._columns[: self._n_entries]
         lead = self._records[: self.n_arms, 1] > 0
@@ -435,7 +436,7 @@ class BranchingArms:
         return lead
 
     def record(self, arm: int) -> Record:
-        """Return what pulls of an arm came to."""
+        """Return the results of the pulls of an arm."""
         row = self._entries_of(arm)
         targets = self._kinds[self._columns[row]] == TARGETS
         return Record(
@@ -443,16 +444,16 @@ class BranchingArms:
         )
 
     def known(self) -> Known:
-        """Return what is known of all arms."""
+        """Return the statistics of all arms."""
         n, m = self.n_arms, self._n_entries
         return Known(
             self.kinds.copy(), self._records[:n].copy(), self._rows[:m], self._columns[:m], self._counts[:m].copy()
         )
 
     def recall(self, known: Known, arms: NDArray[np.intp], *, pulls: float, of_kind: float) -> None:
-        """Take over what is known of arms, ``arms[i]`` being here what was ``i`` there, shape (n_arms,).
+        """Load statistics of arms; ``arms[i]`` is the arm here that was ``i`` there, shape (n_arms,).
 
-        It counts for so many pulls of each arm at most, and of all arms of a kind together.
+        They count as at most so many pulls of each arm, and of all arms of a kind together.
         """
         share = np.minimum(1, pulls / np.maximum(known.records[:, 0], 1))
         self._means = self._later = None
@@ -505,7 +506,7 @@ class BranchingArms:
         self._of_row = [array("q", entries[start:end].tobytes()) for start, end in pairwise([0, *ends])]
 
     def _entries_of(self, row: int) -> NDArray[np.int64]:
-        """Return which entries are of a row; of no use once one comes."""
+        """Return which entries belong to a row; invalid once an entry is added."""
         return np.frombuffer(self._of_row[row], np.int64)
 
     def _entry(self, row: int, column: int) -> int:
@@ -543,7 +544,7 @@ class BranchingArms:
 
 
 def _largest(counts: NDArray[np.float64], n: int) -> NDArray[np.intp]:
-    """Return where the ``n`` largest of more counts stand, ascending; of equal ones, the first."""
+    """Return the places of the ``n`` largest of more counts, ascending; the first among equals."""
     least = np.partition(counts, len(counts) - n)[len(counts) - n]
     above, equal = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
     return np.sort(np.concatenate([above, equal[: n - len(above)]]))

@@ -1,10 +1,10 @@
-"""How many targets a crawl has still to find, and between what limits.
+"""How many targets a crawl has left to find, as an estimate with limits.
 
-Whoever watches a crawl wants to know whether it pays to go on. What waits can be counted, and what came of links like
-it is on record. But the best links left first, so those that wait are worse than their record. What a policy predicted
-of its picks shows by how much: pages that looked like those that wait now were fetched, too, and led to targets in so
-many cases. What is behind pages that nobody has seen is in no record. So an estimate comes with an interval, from how
-far such estimates were off in crawls of other sites. Where the interval says nothing, nothing is said.
+The user wants to know whether it is worth continuing. Queued links can be counted, and results of similar links are
+recorded. But the best links left first, so that queued ones are worse than the record. Past predictions show how much
+worse: of fetched pages that looked like the queued ones, a known share led to targets. No record covers the links of
+pages that nobody has seen. So an estimate comes with an interval, derived from the errors of such estimates in crawls
+of other sites. If the interval is too wide to be useful, no estimate is given.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_WINDOW = 60.0  # pulls over which a record goes, of an arm or of pages that looked alike
-_RECENT = 200.0  # pulls of all arms over which goes what is called recent
-_SIZES = 50.0  # pages that led to targets, over which is counted to how many
-_SHRINK = 0.3  # pulls that reveal nothing, added to those of each arm
-_STEPS, _STEP, _FIRST = 40, 0.5, -10.0  # log-odds are told apart in steps of a half from -10 on
-_NEIGHBOUR = 3.0  # pulls for which counts what pages led to that looked better by a step
-_SLACK = 1.25  # times as many targets may wait as pages lately led to
-_MIN_FOUND = 10  # with fewer found, nothing is said
-_MIN_PULLS = 150  # with fewer, nothing is said while pages reveal a new page each, or more
-_STEADY = 0.5  # of the recent finds: with a lower upper limit, nothing is said, if more may wait
-_RECENT_SHARE = 0.5  # of all finds: with more recent ones, nothing is said, if more than were found may wait
-_BLIND = 0.1  # of what may be found several steps on: with a lower upper limit, nothing is said
-_MOST_RATIO = 3.0  # between the limits of the number of all targets; with more, they say nothing
+_WINDOW = 60.0  # pulls over which a record averages, of an arm or of pages with similar predictions
+_RECENT = 200.0  # pulls of all arms that count as recent
+_SIZES = 50.0  # pages with targets over which their number is averaged
+_SHRINK = 0.3  # pulls without revealed links, added to those of each arm
+_STEPS, _STEP, _FIRST = 40, 0.5, -10.0  # log-odds are binned in steps of a half from -10 on
+_NEIGHBOUR = 3.0  # pulls that the results of pages a step better count for
+_SLACK = 1.25  # targets that may be queued, in multiples of those that pages lately led to
+_MIN_FOUND = 10  # with fewer finds, the result is unknown
+_MIN_PULLS = 150  # with fewer, unknown while pages reveal a new page each, or more
+_STEADY = 0.5  # of the recent finds: unknown with a lower upper limit, if more may be queued
+_RECENT_SHARE = 0.5  # of all finds: unknown with more recent ones, if more may be queued than were found
+_BLIND = 0.1  # of what may be found several steps on: unknown with a lower upper limit
+_MOST_RATIO = 3.0  # largest useful ratio of the limits of the number of all targets
 
 # Fitted with `benchmarks/coverage.py fit`, to crawls of recorded and synthetic sites, each with the same weight
 _MIDDLE = {"targets": 0.246, "one": 0.259, "rate": 0.931, "gap": 0.188}
@@ -43,26 +43,28 @@ _LIMITS = {"below": 2.517, "above": 2.243}
 
 
 class Signs(NamedTuple):
-    """What an estimate is made of, as of now."""
+    """The inputs of an estimate, as of now."""
 
     found: int
     pulls: int
-    targets: float  # targets among predicted targets that wait, by the records of their arms
-    pages: float  # pages that wait and lead to targets, by what became of pages of which as much was predicted
-    arms: float  # targets among all that waits and among what it reveals, by the records of arms alone
-    most: float  # targets among what waits, if pages lead to as many as those did lately that led to any
+    targets: float  # targets among queued predicted targets, by the records of their arms
+    pages: float  # queued pages that lead to targets, by the results of pages with the same prediction
+    arms: float  # targets among all queued links and what they reveal, by the records of arms alone
+    most: float  # targets behind queued pages, if pages with targets lead to as many as lately
     news: float  # new page links per pull of pages, recently
     recent: float = 0.0  # targets that were found recently
-    ahead: float = 0.0  # targets among all that waits and what it reveals, several steps on, by the records of arms
+    ahead: float = 0.0  # targets among all queued links and what they reveal, several steps on, by the records of arms
 
     @property
     def reach(self) -> float:
-        """Targets at most, with those behind pages that are still to be revealed; infinite while ever more wait."""
+        """Upper limit of targets, including those behind pages not yet revealed; infinite while the queue keeps
+        growing.
+        """
         return _SLACK * self.most / (1 - self.news) if self.news < 1 else math.inf
 
     @property
     def gap(self) -> float:
-        """How far apart the two estimates are, as the logarithm of a ratio: far where arms mix good links and bad."""
+        """How far apart the two estimates are, as the logarithm of a ratio: far in arms that mix good links and bad."""
         return math.log1p(self.arms) - math.log1p(self.targets + self.pages)
 
     @property
@@ -72,33 +74,34 @@ class Signs(NamedTuple):
 
 
 class Coverage:
-    """Keeps a record of what pulls found and revealed, and tells how many targets are left.
+    """Records what pulls found and revealed, and estimates how many targets are left.
 
-    Of predicted targets that wait, as many are expected to be some as of those in the same arm that were pulled. Pages
-    that wait are judged by what was predicted of them. Of pages that looked as good when they were picked, some led to
-    targets, and the same share of these is expected to. The estimate is lowered where finds are rare, as there are
-    always more links that look a little like finds.
+    The share of targets among queued predicted targets is taken from the pulled ones of the same arm. Queued pages
+    are judged by their predictions: of pages with the same prediction when picked, some led to targets, and the same
+    share is expected. The estimate is lowered where finds are rare, because there are always more links that look a
+    little like finds.
 
-    The limits are those of a conformal prediction, over sites. They are as far away as such estimates were off on other
-    sites, in units of how far off they are expected to be. That is the further, the less the estimate agrees with the
-    one that follows from the records of arms alone, the more of it is pages, and the more new pages each page reveals.
-    The upper limit is at most what can be behind what waits, once pages reveal less than one new page each.
+    The limits are those of a conformal prediction over sites: as far away as such estimates were wrong on other
+    sites, in units of their expected error. That error grows with the disagreement with the estimate from the records
+    of arms alone, with the share of pages in the estimate, and with the number of new pages that each page reveals.
+    The upper limit is at most the number of targets behind queued links, once pages reveal less than one new page
+    each.
 
-    :meth:`left` says ``None``, for unknown, until ten targets are found; for 150 pulls, while pages reveal one new page
-    each or more; and while the limits of the number of all targets, found or not, are more than a factor of 3 apart.
-    It also says so while targets come steadily: while the upper limit is less than half of the recent finds, though
-    more may be behind what is queued. Records of arms, multiplied several steps on, tell how much may be there at
-    most: from a list to a data set, its resources and their files. Nothing is said while the upper limit is below a
-    tenth of that, nor while that is more than was found and most finds are recent.
+    :meth:`left` returns ``None``, for unknown, until ten targets are found; for 150 pulls, while pages reveal one new
+    page each or more; and while the limits of the number of all targets, found or not, are more than a factor of 3
+    apart. It also returns ``None`` while targets come steadily: while the upper limit is less than half of the recent
+    finds, though more may be behind queued links. The records of arms, multiplied over several steps (from a list to
+    a data set, its resources and their files), bound how many there may be. The result is unknown while the upper
+    limit is below a tenth of that bound, and while the bound is more than was found and most finds are recent.
 
     Notes
     -----
     *Calibration*: on crawls for data files, by :class:`~scrapy_focus.policies.branching.BranchingBandit`. Where pages
-    are targets, or another policy chooses, the interval need not hold 90 %. ``benchmarks/results/stopping.md`` says how
-    often it held on sites that it was not fitted to.
+    are targets, or with another policy, the interval need not cover 90 %. ``benchmarks/results/stopping.md`` reports
+    its coverage on sites that it was not fitted to.
 
-    *Cost*: some 5 microseconds a pull; :meth:`left` is linear in arms and in what was drawn, 0.1 ms for 2,048 arms. To
-    draw takes as long with ten arms, and twice as long with a thousand.
+    *Cost*: about 5 microseconds a pull; :meth:`left` is linear in arms and in the drawn pages, 0.1 ms for 2,048 arms.
+    Drawing takes as long with ten arms, and twice as long with a thousand.
 
     *Memory*: 24 bytes an arm.
 
@@ -106,11 +109,11 @@ class Coverage:
     ----------
     Vovk, Gammerman, Shafer: Algorithmic Learning in a Random World (2005), for conformal prediction. Papadopoulos,
     Gammerman, Vovk: Normalized nonconformity measures for regression (2008), for the units. Dunn, Wasserman, Ramdas:
-    Distribution-free prediction sets for two-layer hierarchical models (2022), for sites that count alike.
+    Distribution-free prediction sets for two-layer hierarchical models (2022), for equally weighted sites.
 
     Examples
     --------
-    A hundred pages wait in arm 0, and as many were fetched; each of those led to a file.
+    A hundred pages are queued in arm 0, and as many were fetched; each of those led to a file.
 
     >>> kinds = np.array([PAGES, TARGETS], np.int8)
     >>> coverage = Coverage()
@@ -123,7 +126,7 @@ class Coverage:
     True
     """
 
-    _recent_hits = 0.0  # decayed; here, too, as jobs of earlier versions have none
+    _recent_hits = 0.0  # decayed; here, too, because jobs of earlier versions have none
 
     def __init__(self) -> None:
         self.found = 0
@@ -138,11 +141,10 @@ class Coverage:
     def note(
         self, arm: int, hit: bool, revealed: Mapping[int, float], kinds: NDArray[np.int8], odds: float = 0.0
     ) -> None:
-        """A pull of an arm found a target or did not, and revealed so many new links of each arm.
+        """Record a pull of an arm: whether it found a target, and how many new links of each arm it revealed.
 
-        ``kinds`` says of which kind each arm is, shape (n_arms,): ``PAGES``, ``TARGETS`` or ``RENDERINGS`` of
-        ``arms.py``. ``odds`` is what was predicted of the link, where it is one of a page: the log-odds that it leads
-        to a target.
+        ``kinds`` gives the kind of each arm, shape (n_arms,): ``PAGES``, ``TARGETS`` or ``RENDERINGS`` of
+        ``arms.py``. ``odds`` is the prediction for a link to a page: the log-odds that it leads to a target.
         """
         self._ensure(len(kinds))
         self.found += hit
@@ -170,11 +172,11 @@ class Coverage:
         *,
         ahead: float = 0.0,
     ) -> Left | None:
-        """Return how many targets are left to be found, in whole numbers, or ``None`` while that is unknown.
+        """Return how many targets are left to find, in whole numbers; ``None`` while that is unknown.
 
-        ``waiting`` says how many links of each arm wait or are in flight, shape (n_arms,). ``arms`` and ``odds`` are
-        those of pages that wait, drawn at random within each arm, shapes (n,); there may be more of one arm than of
-        another.
+        ``waiting`` is the number of links of each arm that are queued or in flight, shape (n_arms,). ``arms`` and
+        ``odds`` belong to queued pages drawn at random within each arm, shapes (n,); arms may have different numbers
+        of them.
         """
         if not waiting.any():
             return Left(0.0, 0.0, 0.0)
@@ -187,7 +189,7 @@ class Coverage:
         arms: NDArray[np.integer],
         odds: NDArray[np.floating],
     ) -> Signs:
-        """Return what :meth:`left` judges by; for whoever fits it anew."""
+        """Return the inputs of :meth:`left`; for fitting it."""
         n = len(kinds)
         self._ensure(n)
         pulls, hits, targets = self._records[:n].T
@@ -219,14 +221,14 @@ class Coverage:
             self._sizes = self._sizes[0] * decay + 1, self._sizes[1] * decay + found
 
     def _shares(self) -> tuple[NDArray[np.float64], float]:
-        """Return what share of pages leads to targets by what is predicted of them, shape (_STEPS,), and of all.
+        """Return the share of pages that lead to targets, by their predictions, shape (_STEPS,), and of all.
 
-        Where few of a step were pulled, pages that look better by a step tell, with log-odds that are lower by it.
+        If few pages of a step were pulled, the next better step fills in, with log-odds lowered by the step.
         """
         all_pulls, all_found = self._alike.sum(axis=0).tolist()
         general = share = all_found / max(all_pulls, 1)
         shares = []
-        lower = 1.0  # once there is something to be lower than
+        lower = 1.0  # once there is a better step to be below
         for pulls, found in reversed(self._alike.tolist()):
             if pulls:
                 lower = math.exp(-_STEP)
@@ -236,14 +238,14 @@ class Coverage:
         return np.array(shares[::-1]), general
 
     def _ensure(self, n_arms: int) -> None:
-        """Let at least this many arms have a record."""
+        """Make room for at least this many arms."""
         if n_arms > len(self._records):
             room = max(n_arms, 2 * len(self._records)) - len(self._records)
             self._records = np.concatenate([self._records, np.zeros((room, 3))])
 
 
 def expected(signs: Signs) -> Left:
-    """Return the interval that follows from the signs, whether it says anything or not."""
+    """Return the interval that follows from the inputs, whether useful or not."""
     middle = middle_of(signs, **_MIDDLE)
     spread = spread_of(signs, middle, **_SPREAD)
     low = float(max(math.floor(math.expm1(middle - _LIMITS["below"] * spread)), 0))
@@ -252,19 +254,19 @@ def expected(signs: Signs) -> Left:
 
 
 def middle_of(signs: Signs, targets: float, one: float, rate: float, gap: float) -> float:
-    """Return what is expected of the logarithm of 1 + what is left."""
+    """Return the expected logarithm of 1 + the number of targets left."""
     pages = signs.pages * math.exp(one + rate * signs.rate + gap * signs.gap)
     return math.log1p(signs.targets * math.exp(targets) + pages)
 
 
 def spread_of(signs: Signs, expected: float, **weights: float) -> float:
-    """Return how far off such a logarithm is expected to be; ``expected`` is that of :func:`middle_of`."""
+    """Return the expected error of that logarithm; ``expected`` is that of :func:`middle_of`."""
     terms = spread_terms(signs, expected)
     return math.exp(sum(weight * terms[name] for name, weight in weights.items()))
 
 
 def spread_terms(signs: Signs, expected: float) -> dict[str, float]:
-    """Return what the logarithm of the spread is linear in."""
+    """Return the variables of the linear model of the logarithm of the spread."""
     share = signs.pages / (signs.targets + signs.pages + 1)
     return {
         "one": 1.0, "middle": expected, "gap": abs(signs.gap), "pages": share, "news": math.log1p(signs.news),
@@ -272,7 +274,7 @@ def spread_terms(signs: Signs, expected: float) -> dict[str, float]:
 
 
 def known(signs: Signs) -> Left | None:
-    """Return the interval that follows from the signs, if it says something."""
+    """Return the interval that follows from the inputs, if it is useful."""
     left = expected(signs)
     apart = (signs.found + left.high) / max(signs.found + left.low, 1)
     too_early = signs.found < _MIN_FOUND or (signs.pulls < _MIN_PULLS and signs.news >= 1)
@@ -283,7 +285,7 @@ def known(signs: Signs) -> Left | None:
 
 
 def _add(record: NDArray[np.float64], pull: tuple[float, ...]) -> None:
-    """Add a pull to a record, of which the pulls come first: those of long ago count no more."""
+    """Add a pull to a record whose pulls come first; old pulls fade."""
     if record[0] > _WINDOW:
         record *= 1 - 1 / _WINDOW
     record += pull

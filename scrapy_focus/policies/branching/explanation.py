@@ -25,15 +25,15 @@ class Choice(NamedTuple):
     own: float
     later: float
     cost: float  # of a pull, in the unit that is saved
-    second: int  # the arm of the best link of another one, -1: there was none
+    second: int  # the other arm with the next best link, -1: none
     second_score: float
-    candidates: int  # of all these arms, among which it was the best; 0: it was drawn at random
-    odds: float  # log-odds by which they were ordered
+    candidates: int  # in all these arms, among which it was the best; 0: it was drawn at random
+    odds: float  # log-odds that ordered them
 
     def explain(self, kind: str, record: Record, names: Sequence[str], rendering: str = "") -> Iterator[Part]:
-        """Yield the parts of the reason: the record of the arm, what is expected, the score, and how it was chosen.
+        """Yield the parts of the reason: the record of the arm, the expectation, the score, and how it was chosen.
 
-        ``rendering`` is a sentence in place of that on the record.
+        ``rendering`` is a sentence that replaces the one on the record.
         """
         yield Part("predicted to be a find" if kind == "predicted target" else "", {"kind": kind})
         place = names[self.arm]
@@ -76,7 +76,7 @@ class Choice(NamedTuple):
 
 
 def _in_words(place: str, record: Record) -> str:
-    """Say what the links at a place brought. Counts are rounded, as older ones count for less."""
+    """Describe the results of the links at a place. Counts are rounded, because older results are decayed."""
     pulls, earned, revealed = (round(number) for number in (record.pulls, record.rewards, record.revealed))
     if not pulls:
         return f"no link at {_place(place)} was known"
@@ -90,5 +90,5 @@ def _place(name: str) -> str:
 
 
 def _said(value: float) -> str:
-    """Return two digits of a number, and 0 for what is next to nothing."""
+    """Return two digits of a number, and 0 for a negligible one."""
     return f"{value:.2g}" if abs(value) >= _NOTHING else "0"

@@ -1,4 +1,4 @@
-"""What the extension of a URL says of a link, before anything was learned and after."""
+"""What the extension of a URL predicts, before anything was learned and after."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 PAGES = frozenset(("", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "cgi", "do"))
 
-_NO_WORDS = {"bin", "gz", "txt"}  # names of types that nobody writes on a link
+_NO_WORDS = {"bin", "gz", "txt"}  # names of types that are not written on links
 _LONGEST = 8  # letters of an extension
-_MOST = 1024  # extensions of which it is known what they were
+_MOST = 1024  # extensions whose results are counted
 _WANTED, _PAGE, _UNKNOWN = (3.0, 0.15), (0.15, 3.0), (0.5, 1.5)  # targets and others, as if seen
 
 
 class LinkKinds:
-    """How often links with each extension were targets. It begins with what is looked for, and that fades if it is
-    wrong.
+    """How often links with each extension were targets. It starts from the wanted types, and this prior fades if it
+    is wrong.
 
     Parameters
     ----------
     targets
-        MIME types, or patterns like ``image/*``, that are looked for; nothing is expected of an extension without.
+        Wanted MIME types, or patterns like ``image/*``; without any, extensions predict nothing at first.
 
     Notes
     -----
-    *Memory*: two numbers for each of 1,024 extensions; any other stays as it is expected.
+    *Memory*: two numbers for each of 1,024 extensions; any other keeps its prior.
 
     Examples
     --------
@@ -51,15 +51,15 @@ class LinkKinds:
     def __init__(self, targets: Collection[str] = ()) -> None:
         self.targets = frozenset(targets)
         wanted = {name for name, types in FILE_TYPES.items() if any(matches(mime, self.targets) for mime in types)}
-        self.names = sorted(wanted - _NO_WORDS)  # of the types that are looked for, as words
-        self.seen: dict[str, tuple[float, float]] = {}  # by extension: targets and others, what was expected among them
+        self.names = sorted(wanted - _NO_WORDS)  # of the wanted types, as words
+        self.seen: dict[str, tuple[float, float]] = {}  # by extension: targets and others, the prior included
 
     def odds(self, urls: Sequence[str]) -> NDArray[np.float64]:
         """Return the log-odds that links with these URLs are targets, shape (n,)."""
         return self.odds_of_paths([path_of(url) for url in urls])
 
     def odds_of_paths(self, paths: Sequence[str]) -> NDArray[np.float64]:
-        """Return the same of what :func:`~scrapy_focus.policies.branching.features.path_of` cuts out of URLs."""
+        """Return the same for paths cut by :func:`~scrapy_focus.policies.branching.features.path_of`."""
         known: dict[str, float] = {}
         found = []
         for path in paths:
@@ -72,7 +72,7 @@ class LinkKinds:
         return np.array(found)
 
     def learn(self, url: str, target: bool) -> None:
-        """A link with this URL was a target, or not."""
+        """Record whether a link with this URL was a target."""
         kind = _kind(extension_of(path_of(url)))
         hits, others = self._record(kind)
         if kind in self.seen or len(self.seen) < _MOST:

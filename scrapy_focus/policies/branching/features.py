@@ -1,9 +1,8 @@
-"""What a link says before it is fetched, as numbers that a linear model has weights for: its URL, its words, its place.
+"""Hashed features of a link before it is fetched, for a linear model: its URL, its words, its place.
 
-There is no list of all the words beforehand by which the links of a site differ. So each thing that can be said of a
-link, such as "its URL has the word data, and a number behind it", is hashed to one of 65,535 features. A row of 32 of
-them, two bytes each, waits with the link in the frontier, and hundreds of links can be judged again without reading
-one.
+The distinctive words of a site's links are not known beforehand. So each property of a link, such as "its URL has the
+word data, followed by a number", is hashed to one of 65,535 features. A row of 32 of them, two bytes each, is kept
+with the queued link in the frontier, and hundreds of links can be scored again without reading one.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\|")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz0"
 _OTHERS = bytes(byte for byte in range(256) if byte not in _LETTERS and byte != ord("\n"))
-_PARTS = bytes.maketrans(_OTHERS + b"\n", b" " * len(_OTHERS) + b"|")  # letters stay, a bar ends each path
+_PARTS = bytes.maketrans(_OTHERS + b"\n", b" " * len(_OTHERS) + b"|")  # letters are kept, a bar ends each path
 _DIGITS = str.maketrans("123456789", "000000000")
 _FOLDERS = 3  # of a path that belong to its template
-_LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read
+_LONGEST = 512  # characters of a path; of a longer one, half of them from each end are read
 _SHAPE = 64  # characters of each part of the template of a path
-_READ = 200  # characters of an anchor that are read ...
+_READ = 200  # characters read of an anchor ...
 _NEAR = 60  # ... and of the text around it
 _ANY = 1  # a feature that every link has
 
 
 class LinkHasher:
-    """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders
-    without numbers, extension, names in the query) and its extension, words of the anchor and of the text around it,
-    its place (its own element, with the one and the two around it, and the whole tag path), how far up the page it
-    stands, and how many links to targets stand on that page, alone and with its own element. Numbers are all the same.
+    """Hashes links: words of the URL after the host, each alone and with the next; the template of the URL (folders
+    without numbers, extension, names in the query) and its extension; words of the anchor and of the text around it;
+    its place (its own element, with one and two around it, and the whole tag path); its height on the page; and how
+    many links to targets are on that page, alone and with its own element. All numbers are equal.
     """
 
     def __init__(self) -> None:
@@ -66,8 +65,8 @@ class LinkHasher:
     def rows(self, links: Sequence[Link], beside: int = 0, paths: Sequence[str] | None = None) -> NDArray[np.uint16]:
         """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer.
 
-        ``beside``: how many of them are known to be targets, by their names; ``paths``: what :func:`path_of` cuts out
-        of their URLs, where that is known.
+        ``beside``: how many of them are known to be targets, by their names; ``paths``: their URLs as cut by
+        :func:`path_of`, if known.
         """
         cut = [path_of(link.url) for link in links] if paths is None else paths
         text = "\n".join(cut).lower().translate(_DIGITS)
@@ -91,15 +90,15 @@ class LinkHasher:
             axis=1,
         )  # fmt: skip
         rows.sort(axis=1)
-        rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # what is said twice counts once
+        rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # repeated features count once
         return rows
 
     def anchor_features(self, texts: Iterable[str]) -> list[int]:
-        """Return the features of all words of some texts, as they are where they stand in an anchor."""
+        """Return the features of all words of some texts, as they would be in an anchor."""
         return [self._anchor_words[word] for text in texts for word in words_of(text)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {}  # found again from the texts
+        return {}  # recomputed from the texts
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         LinkHasher.__init__(self)
@@ -119,7 +118,7 @@ class LinkHasher:
         return array("H", words + _NOTHING[len(words) :]).tobytes()
 
     def _read_contexts(self, links: Sequence[Link]) -> list[int]:
-        """Return for each link the feature of the first word around it, which is not its own."""
+        """Return for each link the feature of the first word of the text around it that is not its own."""
         around = [
             link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR]
             if link.context != link.anchor
@@ -130,14 +129,14 @@ class LinkHasher:
         return [self._context_words[word] if word else NOTHING for word in words]
 
     def _read_place(self, tag_path: str, many: str) -> bytes:
-        """Return the features of where a link stands, and of what stands on its page; those of any link at all too."""
+        """Return the features of a link's position and page; any link's features are included."""
         beside = self._beside
         own = beside[f"{many}/{own_element(tag_path)}"]
         return array("H", [*self._tag_paths[tag_path], beside[many], own, _ANY]).tobytes()
 
 
 def path_of(url: str) -> str:
-    """Return the path of a URL without its first slash, and the query; of one that is very long, both ends.
+    """Return the path of a URL without its first slash, and the query; both ends of a very long one.
 
     Examples
     --------
@@ -188,8 +187,8 @@ def own_element(tag_path: str) -> str:
 
 
 def _without_digits(texts: Sequence[str]) -> list[str]:
-    """Return texts in which all digits are 0."""
-    joined = "".join(texts).translate(_DIGITS)  # at once: most of what that costs does not depend on the length
+    """Return texts with all digits replaced by 0."""
+    joined = "".join(texts).translate(_DIGITS)  # at once: most of the cost does not depend on the length
     ends = accumulate(map(len, texts))
     return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Tag paths of links without what names one element, so that equal places of many pages have equal paths."""
+"""Tag paths of links without identifiers of single elements, so that equal places of many pages have equal paths."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What begins the tag paths of pages that brought targets in an earlier crawl, of those that led to such pages, and of
-#: new ones that are like them.
+#: Prefixes of tag paths for pages that brought targets in an earlier crawl, for those that led to such pages, and for
+#: new ones like them.
 AGAIN = {"files": "again/page.files", "leads": "again/page.leads", "new": "again/page.new"}
 
 _ID = re.compile(r"(?<![^/])([^/]*)#([^/# ]*)(?![^/])")  # of one element, behind its name and classes
 _DIGIT = re.compile(r"\d")
-_SHARE = 0.25  # of the pages on which an id stands that is a part of their layout ...
+_SHARE = 0.25  # of the pages with an id, for an id that belongs to the layout ...
 _LEAST = 3  # ... and pages, at least
-_MOST = 1 << 14  # ids that are counted; any further one is taken for one of a single page
+_MOST = 1 << 14  # ids that are counted; any further one counts as one of a single page
 _LONGEST = 100  # characters of an id that is counted
 
 
 class Places:
-    """Leaves ids out of tag paths, but for those that belong to the layout of a site.
+    """Removes ids from tag paths, except those that belong to the layout of a site.
 
-    The ids of teasers, rows and sections differ from page to page, and every path with one would be a place of its own.
-    Those of a sidebar or footer may be all that tells it from the rest. So an id stays where its element has no class,
-    it has no number in it, and new links stand below it on a quarter of the pages that have any.
+    The ids of teasers, rows and sections differ from page to page, and every path with one would be a separate place.
+    The id of a sidebar or footer may be all that distinguishes it from the rest. So an id is kept if its element has
+    no class, it contains no number, and new links are below it on a quarter of the pages that have any.
 
     Notes
     -----
-    *Memory*: 16,384 ids and how many pages each stands on, 3 MB at most.
+    *Memory*: 16,384 ids with the number of pages that have each, 3 MB at most.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Places:
         self._counts: Counter[str] = Counter()
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return what the tag paths of one page are without such ids, by what they are with them."""
+        """Return the tag paths of one page without such ids, by the paths with them."""
         distinct = dict.fromkeys(paths)
         self._pages += 1
         for each in _ids_in(distinct):
@@ -61,7 +61,7 @@ class Places:
 
 
 def _ids_in(paths: Iterable[str]) -> dict[str, None]:
-    """Return the ids in tag paths, each once, in their order."""
+    """Return the ids in tag paths, each once, in order."""
     ids: dict[str, None] = {}
     for path in paths:
         if "#" in path:

@@ -1,8 +1,8 @@
-"""What one link is worth: by the record of its arm, and by what is predicted of it next to its like.
+"""The value of one link: by the record of its arm, and by its prediction relative to similar links.
 
-An arm holds links of one place, and its record says what a pull of it brought. Its links still differ in their words,
-and so do those of several arms that are worth about the same. A classifier tells them apart, but what it predicts is no
-reward: it only says more or less than it said of the links that were picked before.
+An arm holds links of one place, and its record shows the results of its pulls. Its links still differ in their words,
+and so do those of several arms of about the same value. A classifier distinguishes them, but its prediction is not a
+reward: it only counts relative to the predictions for links picked before.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WINDOW = 60.0  # picks of an arm, and ...
-_OF_KIND = 200.0  # ... of all arms of a kind, over which is remembered what was predicted of them
-_SHRINK = 2.0  # picks for which the mean of its kind counts in that of an arm
-_FIRST = {PAGES: 0.2, TARGETS: 0.8, RENDERINGS: 0.2}  # the mean of a kind before the first pick, which counts for one
-_MOST_TIMES = 4.0  # what a link is worth more, or less, than its arm
+_OF_KIND = 200.0  # ... of all arms of a kind, over which predictions are averaged
+_SHRINK = 2.0  # picks that the mean of its kind counts for in that of an arm
+_FIRST = {PAGES: 0.2, TARGETS: 0.8, RENDERINGS: 0.2}  # the mean of a kind before the first pick, counting as one pick
+_MOST_TIMES = 4.0  # largest factor between the values of a link and its arm
 _TIE = 1e-9
 
 
 class LinkScores:
-    """Remembers what was predicted of the links that were picked from each arm, and scores others by it.
+    """Remembers the predictions for the links picked from each arm, and scores others relative to them.
 
-    The index of an arm is what a pull brought per cost, on average over the links that were picked from it. So a link
-    of which twice as much is predicted as was of those is taken to be worth twice the index; up to four times, and down
-    to a fourth. As the best links of an arm are picked first, those that are left are worth less than its record says,
-    and other arms get their turn before its record has become worse.
+    The index of an arm is the reward per cost of a pull, averaged over the links that were picked from it. A link
+    with twice their predicted probability is valued at twice the index; at most four times, and at least a fourth.
+    Because the best links of an arm are picked first, the remaining ones are worth less than its record, and other
+    arms get their turn before its record has declined.
 
     Notes
     -----
@@ -39,7 +39,7 @@ class LinkScores:
 
     Examples
     --------
-    Two arms are worth the same. In the second, a link waits that is more promising than those before it.
+    Two arms have the same value. The second one has a queued link that is more promising than those before it.
 
     >>> scores = LinkScores()
     >>> for _ in range(20):
@@ -51,11 +51,11 @@ class LinkScores:
     """
 
     def __init__(self) -> None:
-        self._records = np.zeros((64, 2))  # by arm: picks, sum of the probabilities that were predicted
+        self._records = np.zeros((64, 2))  # by arm: picks, sum of the predicted probabilities
         self._of_kind = {kind: (1.0, first) for kind, first in _FIRST.items()}
 
     def note(self, arm: int, kind: int, odds: float) -> None:
-        """A link of an arm was picked, and these log-odds were predicted of it."""
+        """Record the predicted log-odds of a link that was picked from an arm."""
         self._ensure(arm + 1)
         chance = float(chances(np.array(odds)))
         record = self._records[arm]
@@ -73,10 +73,10 @@ class LinkScores:
         arms: NDArray[np.integer],
         odds: NDArray[np.floating],
     ) -> NDArray[np.float64]:
-        """Return what links are worth, in reward per cost, shape (k,).
+        """Return the values of links, in reward per cost, shape (k,).
 
-        ``indices`` and ``kinds`` are those of all arms, shape (n_arms,); ``arms`` says in which of them each link is,
-        and ``odds`` which log-odds are predicted of it, both of shape (k,).
+        ``indices`` and ``kinds`` are those of all arms, shape (n_arms,); ``arms`` and ``odds`` are the arm and the
+        predicted log-odds of each link, both of shape (k,).
         """
         self._ensure(len(kinds))
         chance = chances(odds)
@@ -87,7 +87,7 @@ class LinkScores:
     def times(
         self, kinds: NDArray[np.int8], arms: NDArray[np.integer], chance: NDArray[np.floating]
     ) -> NDArray[np.float64]:
-        """Return how many times as much is predicted of links as was of those that were picked, shape (k,)."""
+        """Return the predictions for links relative to those of the links picked before, shape (k,)."""
         mean = np.zeros(len(_FIRST))
         for kind, (picks, total) in self._of_kind.items():
             mean[kind] = _SHRINK * (total / picks)

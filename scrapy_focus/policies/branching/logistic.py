@@ -1,4 +1,4 @@
-"""Probabilities of log-odds, without SciPy: its import alone takes longer than that of all of this package."""
+"""Probabilities from log-odds without SciPy, whose import alone takes longer than that of this whole package."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice among the
-links of its best arms.
+"""The default policy: a branching bandit over tag paths, with a learned choice among the links of its best arms.
 
-SB-CLASSIFIER showed that links which stand in the same place of their pages lead to the same kind of page. Three things
-were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find.
-Links of one place still differ in their words. And what a page is worth is not only the files that it links to, but
-what the pages that it links to are worth.
+SB-CLASSIFIER showed that links at the same place of their pages lead to the same kind of page. This policy improves
+on it in four ways. A pull that fails is as informative as one that succeeds, and a file that was predicted to be a
+page is a find. Links of one place still differ in their words. And the value of a page includes not only the files
+that it links to, but the value of the pages that it links to.
 """
 
 from __future__ import annotations
@@ -47,72 +46,73 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
-SHOWN = 500  # characters of a tag path, from its end, by which an arm is called
+SHOWN = 500  # characters of a tag path, from its end, that name an arm
 
-_BYTES = 1 << 15  # that count as one, where bytes are counted
+_BYTES = 1 << 15  # that count as one, if bytes are the unit
 _MOST_CLUSTERS = 1024  # so there are 2,048 arms at most
-_ROOM = 1 << 22  # characters of all tag paths of which the cluster is remembered, and for each ...
+_ROOM = 1 << 22  # characters of all tag paths whose cluster is remembered, and for each ...
 _OVERHEAD = 64  # ... so many more
-_MOST_PLACED = 4096  # pages of which it is remembered what they revealed, until their outcome is learned
-_MOST_FINDS = 4096  # pages that led to targets, which are learned from again
-_AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
-_SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
-_LOOKED_AT = 256  # pages that wait, drawn to tell how many targets are left: of each arm by the root of its size
-_NEAR = 50.0  # requests: while the next target is expected to cost less, it is not said that none is left
+_MOST_PLACED = 4096  # pages whose revealed links are remembered until their outcome is learned
+_MOST_FINDS = 4096  # pages with targets, which are learned from again
+_AGAIN = 0.5  # one page with targets is learned from again per so many without
+_SAID = 6.0  # initial weight of a word in an anchor that suggests a target; about as much as one find
+_LOOKED_AT = 256  # queued pages drawn to estimate how many targets are left: from each arm by the root of its size
+_NEAR = 50.0  # requests: while the next target is expected to cost less, never report that none is left
 _STEPS_TO_A_TARGET = 3  # from a list: a data set, one of its resources, its file
 _RIVALS = 8  # arms from which links are drawn, at most: those with the best indices ...
-_FAR = 4.0  # ... that are at least this part of the best one
+_FAR = 4.0  # ... that are at least this fraction of the best one
 _LEAST_EACH = 16  # links that are drawn from each of them
-_DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
+_DRAWN = 2  # draws from an arm per queued link, if it has few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
-_PLANNED_AT_ONCE = 1 << 19  # pairs of arms that are looked at within one choice, over and over
-_FIRST_STEPS = 50  # before which it is not known what the next target costs
-_LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that brought targets in an earlier crawl, or led to such
+_PLANNED_AT_ONCE = 1 << 19  # pairs of arms that are read within one choice, over and over
+_FIRST_STEPS = 50  # pulls before the cost of the next target is known
+_LOOK_AGAIN = 1 / 3  # of the pulls, while pages are queued that brought targets, or led to such, in an earlier crawl
 _LOOK_MOSTLY = 0.9  # the same while no arm ...
 _LIKELY = 0.3  # ... earns so much per cost
 _LEAST = 1e-9  # reward per cost
-_ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
-_KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
+_ARM = 5.0  # pulls that a learned record of an arm counts for, at most
+_KIND = 20.0  # links that learned counts of an extension, or of all arms of a kind, count for
 _KINDS = {PAGES: "page", TARGETS: "predicted target", RENDERINGS: "rendering"}
-_RENDERED = "render/"  # begins the names of arms of renderings, and their paths in a file
+_RENDERED = "render/"  # prefix of the names of arms of renderings, and of their paths in a file
 _MOST_RENDERED = 512  # arms of renderings; the templates beyond share one, of this name
 _OTHERS = "(others)"
-_PLAIN_FIRST = 100  # pulls before the first rendering, where nothing was found and plain links are left
-_TRY_EACH = 20  # pulls after that, of which one goes to a rendering until something is found
-_DEAR = 4.0  # what the first rendering is expected to cost in units other than requests, where a page costs 1
+_PLAIN_FIRST = 100  # pulls before the first rendering, while nothing was found and plain links are left
+_TRY_EACH = 20  # after that, one pull in so many is a rendering until something is found
+_DEAR = 4.0  # expected cost of the first rendering in units other than requests, relative to a page
 
 
 def _check_learned(path: str) -> None:
-    """Read a file now, or that it cannot be read would be known only when the crawl begins."""
+    """Read a file now, so that an unreadable one is reported before the crawl begins."""
     if path:
         read_learned(path)
 
 
 @configurable
 class BranchingBandit(Policy):
-    """A branching bandit over tag paths: the arm whose links earn most per cost, with what they are expected to reveal.
+    """A branching bandit over tag paths: it pulls the arm whose links earn most per cost, including what they reveal.
 
-    Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them
-    for targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an
-    index, the reward per cost of an arm if what it reveals is pulled as far as that pays, with noise that is as large
-    as the record is uncertain. A link is worth the index of its arm, times what a classifier predicts of it next to
-    those that were picked from there. That it leads to a target is what is predicted. The best of the links that are
-    drawn from the best arms is pulled.
+    Links are grouped in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier
+    predicts them to be targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms.
+    From these follows an index: the reward per cost of an arm if the revealed links are pulled while that is worth
+    it, with noise as large as the record is uncertain. The value of a link is the index of its arm, times its
+    prediction relative to those of links picked from there. The prediction is the probability that it leads to a
+    target. Links are drawn from the best arms, and the best of them is pulled.
 
     Notes
     -----
-    *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its
-    reward for its own arm. What a page reveals are its new links.
+    *What counts*: every pull, whatever its outcome. A link that is a target itself, or redirects to one, earns its
+    reward for its own arm. A page reveals its new links.
 
-    *Renderings*: where a browser may be asked, a page with scripts waits again in an arm by its template, at the price
-    of a rendering. What that reveals are links that the plain page did not have. Templates of which some renderings
-    brought nothing are left; those whose plain pages bring nothing are rendered without being fetched before.
+    *Renderings*: if a browser may be available, a page with scripts is queued again in an arm for its template, at
+    the price of a rendering. That reveals the links that the plain page did not have. Templates whose renderings
+    brought nothing are closed; pages of templates whose plain pages bring nothing are rendered without a plain fetch
+    first.
 
-    *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as
+    *Memory*: a queued link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as
     many arms, and 512 of renderings; the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths
-    that have a cluster 4 MB (some 30,000). Any other belongs to the nearest, which is looked for each time. Of 4,096
-    pages is remembered what they revealed until their outcome is learned. See also
+    that have a cluster 4 MB (some 30,000). Any other path belongs to the nearest cluster, which is searched each
+    time. The revealed links of 4,096 pages are remembered until their outcome is learned. See also
     :class:`~scrapy_focus.policies.branching.arms.BranchingArms`,
     :class:`~scrapy_focus.policies.branching.renderings.Templates` and
     :class:`~scrapy_focus.learn.text.GramProjector`.
@@ -120,8 +120,8 @@ class BranchingBandit(Policy):
     References
     ----------
     Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths.
-    Weiss: Branching bandit processes (1988), for the index. What of it pays is in
-    ``benchmarks/results/files.md``.
+    Weiss: Branching bandit processes (1988), for the index. ``benchmarks/results/files.md`` reports which parts pay
+    off.
 
     Examples
     --------
@@ -142,12 +142,12 @@ class BranchingBandit(Policy):
     frontier: Drawn = field(init=False)
 
     targets: Collection[str] | None = parameter(
-        "MIME types that are looked for, so that the first predictions follow from extensions, and from names of types "
+        "MIME types to look for. The first predictions follow from their extensions, and from names of types "
         "in anchors. By default those of the mission; with none, any link may be a target.",
         default=None,
     )
     words: Collection[str] | None = parameter(
-        "Other words in anchors that speak for a target; by default those of the mission.", default=None
+        "Other words in anchors that suggest a target; by default those of the mission.", default=None
     )
     unit: Unit | None = parameter(
         'What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by '
@@ -155,14 +155,12 @@ class BranchingBandit(Policy):
         default=None,
     )
     learned: str = parameter(
-        "A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.",
+        "A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to start from.",
         default="",
         check=_check_learned,
     )
-    theta: float = parameter(
-        "Cosine similarity from which a tag path joins a cluster.", default=0.75, above=0, at_most=1
-    )
-    window: float = parameter("Pulls over which the record of an arm goes.", default=60.0, at_least=1)
+    theta: float = parameter("Cosine similarity at which a tag path joins a cluster.", default=0.75, above=0, at_most=1)
+    window: float = parameter("Pulls over which the record of an arm averages.", default=60.0, at_least=1)
     horizon: int = parameter("Pulls that are planned ahead.", default=4, at_least=0)
     noise: float = parameter("Spread of the noise, 1 for Thompson sampling.", default=1.0, at_least=0)
     explore: float = parameter(
@@ -196,17 +194,17 @@ class BranchingBandit(Policy):
         self._room = _ROOM
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
-        self._again: list[int] = []  # arms of pages that brought targets in an earlier crawl, or led to such
+        self._again: list[int] = []  # arms of pages that brought targets in an earlier crawl, or led to such pages
         self._reserved: list[int] = []  # arms of another policy
         self._given: set[int] = set()  # arms of links that were found on no page: start requests
-        self._twin_of: dict[int, int] = {}  # by arm that is one: the arm of which
+        self._twin_of: dict[int, int] = {}  # by arm of a twin: the arm that it twins
         self.templates = Templates()
         self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
         self._template_of: dict[int, str] = {}  # and the other way round
-        self._looking: dict[int, None] = {}  # arms of closed templates of which a rendering waits, or is in flight
-        self._has_browser = False  # whether there seems to be one: a page came that it may be asked for, say
+        self._looking: dict[int, None] = {}  # arms of closed templates with a rendering queued or in flight
+        self._has_browser = False  # whether a browser seems to be available: a page came that it may render, say
         self._last_new = 0  # links that the last page revealed
-        self._since_find = 0.0  # what pulls since the last find cost
+        self._since_find = 0.0  # cost of the pulls since the last find
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -221,7 +219,7 @@ class BranchingBandit(Policy):
         self._revealed: dict[int, dict[int, int]] = {}
         self._until_plan = 0
         self._last: Choice | None = None
-        self._expected = 1.0  # reward per cost of the best arm, when planned last
+        self._expected = 1.0  # reward per cost of the best arm in the last plan
         if self.learned:
             self._recall(read_learned(self.learned))
             self._has_browser = mission.renders and bool(self.templates.direct)  # there was one
@@ -310,7 +308,7 @@ class BranchingBandit(Policy):
         row = pick.memo.view(np.uint16)
         kind = int(self.arms.kinds[pick.arm])
         offset = float(self.kinds.odds([pick.url])[0])
-        if target or not outcome.error:  # what failed is neither a target nor none
+        if target or not outcome.error:  # a failed pull is neither a target nor not one
             odds = self.is_target.learn(row, float(target), offset=offset) - offset
             self.kinds.learn(pick.url, target)
         else:
@@ -352,7 +350,7 @@ class BranchingBandit(Policy):
         return [self.rendered_templates()] if self.templates.seen else []
 
     def rendered_templates(self) -> PolicyTable:
-        """Return what is known of the templates of pages with scripts, those with most renderings first."""
+        """Return the statistics of the templates of pages with scripts, those with most renderings first."""
         seen = self.templates.seen.items()
         rows: list[tuple[str | float | int, ...]] = [
             (
@@ -363,7 +361,7 @@ class BranchingBandit(Policy):
         return PolicyTable("Pages with scripts, by template", columns, rows)
 
     def expected_cost(self) -> float | None:
-        """Return what the next reward of 1 should cost, in requests, by the best index; ``None`` at the start."""
+        """Return the expected cost, in requests, of the next reward of 1, by the best index; ``None`` at the start."""
         if self.steps < _FIRST_STEPS:
             return None
         return 1 / (self._expected * self.arms.mean_cost)
@@ -374,9 +372,7 @@ class BranchingBandit(Policy):
         return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
 
     def expected_left(self) -> Left | None:
-        """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be
-        one.
-        """
+        """Return how many targets are left to find; ``None`` while that is unknown, and if any link may be a target."""
         if not self.looks_for or not self.steps:
             return None
         kinds = self.arms.kinds
@@ -386,7 +382,7 @@ class BranchingBandit(Policy):
         waiting[self._reserved] = 0
         roots = np.sqrt(waiting * (kinds != TARGETS))
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
-        drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # whoever asks changes no choice
+        drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # this query must not change any choice
         odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
         queued = waiting + self.arms.flying
         ahead = float(queued @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
@@ -404,7 +400,7 @@ class BranchingBandit(Policy):
             paths.append([_RENDERED + template])
         for twin, arm in self._twin_of.items():
             clusters[twin] = clusters[arm]
-        saved = np.array(sorted(clusters), np.intp)  # those that are reserved are nobody's next time
+        saved = np.array(sorted(clusters), np.intp)  # reserved ones are not a find the next time
         target, lead = (np.flatnonzero(model.weights) for model in (self.is_target, self.leads))
         learned = Learned(
             theta=self.theta, unit=self.saves, paths=paths, extensions=self.kinds.seen,
@@ -419,7 +415,7 @@ class BranchingBandit(Policy):
         self.learned = str(path)
 
     def _recall(self, learned: Learned) -> None:
-        """Begin with what another crawl learned, which counts as much as a few pulls."""
+        """Start from what another crawl learned; it counts as a few pulls."""
         for name, then, now in (("theta", learned.theta, self.theta), ("unit", learned.unit, self.saves)):
             if then != now:
                 raise ConfigError(
@@ -449,24 +445,22 @@ class BranchingBandit(Policy):
     # Arms
 
     def reserve(self, name: str) -> int:
-        """Return a new arm that this policy never chooses, for another one that shares the frontier with it."""
+        """Return a new arm that this policy never chooses, for another policy that shares the frontier."""
         arm = self._new_arm(PAGES, name)
         self._reserved.append(arm)
         return arm
 
     def twin(self, arm: int, prefix: str) -> int:
-        """Return a new arm of the same kind as another one, with a record of its own; the next crawl begins with what
-        was learned of both.
-        """
+        """Return a new arm of the same kind as another, with a separate record; the next crawl starts from both."""
         twin = self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
         self._twin_of[twin] = arm
         return twin
 
     def promise(self, waiting: NDArray[np.int64]) -> float:
-        """Return the reward per cost that is expected of the best arm that is awake; 0 where none is.
+        """Return the expected reward per cost of the best awake arm; 0 if none is awake.
 
-        It is no more than the best arm of all earns by itself, as what a page reveals has to be pulled, too.
-        ``waiting``: how many links of each arm wait on hosts that take something, shape (n_arms,).
+        It is at most what the best arm of all earns by itself, because revealed links have to be pulled, too.
+        ``waiting``: queued links of each arm on free hosts, shape (n_arms,).
         """
         awake = self._awake_of(waiting)
         if not awake.any():
@@ -475,11 +469,11 @@ class BranchingBandit(Policy):
         return float(min(worth.indices[awake].max(), (worth.own / worth.costs).max()))
 
     def chances(self) -> NDArray[np.float64]:
-        """Return the reward that is expected of one link of each arm, shape (n_arms,)."""
+        """Return the expected reward of one link of each arm, shape (n_arms,)."""
         return self.arms.worth(None).own
 
     def _cluster_of(self, path: str) -> int:
-        """Return the cluster of a tag path, which joins it when it comes for the first time."""
+        """Return the cluster of a tag path; a new path joins one."""
         cluster = self.paths.get(path)
         if cluster is None:
             vector = self._projector.project(path, ["", *path.split("/")])
@@ -492,9 +486,9 @@ class BranchingBandit(Policy):
         return cluster
 
     def arm_of(self, cluster: int, kind: int, path: str, reader: str = "") -> int:
-        """Return the arm of a cluster and a kind; a new one, called by a tag path, if there is none.
+        """Return the arm of a cluster and a kind; if there is none, a new one named after a tag path.
 
-        ``reader``: the callback that reads the links of a new one, if it has a name.
+        ``reader``: the named callback that reads the links of a new one, if any.
         """
         arm = self._arm_of.get(2 * cluster + kind)
         if arm is None:
@@ -504,7 +498,7 @@ class BranchingBandit(Policy):
         return arm
 
     def _arm_of_template(self, template: str) -> int:
-        """Return the arm in which pages of a template wait to be rendered."""
+        """Return the arm where pages of a template are queued to be rendered."""
         if template not in self._rendered and len(self._rendered) >= _MOST_RENDERED:
             template = _OTHERS
         arm = self._rendered.get(template)
@@ -514,14 +508,12 @@ class BranchingBandit(Policy):
         return arm
 
     def _template_rendered(self, pick: Pick) -> str:
-        """Return the template of which a pick is a rendering, ``""`` if it is none."""
+        """Return the template that a pick renders, ``""`` if it is not a rendering."""
         template = self._template_of.get(pick.arm, "")
         return self.templates.likely(pick.url) if template == _OTHERS else template
 
     def _place_at_once(self, links: Sequence[Link], arms: list[int]) -> list[int]:
-        """Let links whose plain pages bring nothing wait to be rendered; return their places, where ``arms`` are others
-        now.
-        """
+        """Queue links whose plain pages bring nothing to be rendered; return their places, where ``arms`` changed."""
         at_once = []
         for at, link in enumerate(links):
             template = self.templates.likely(link.url) if self.arms.kinds[arms[at]] == PAGES else ""
@@ -531,8 +523,8 @@ class BranchingBandit(Policy):
         return at_once
 
     def _hold_back(self, awake: NDArray[np.bool_]) -> None:
-        """Let arms of renderings sleep while plain links do better, and those of which enough are in flight, as long as
-        it is not known what these bring.
+        """Put arms of renderings to sleep while plain links do better, and those with enough in flight while their
+        results are unknown.
         """
         flying, arms = self.arms.flying, np.fromiter(self._rendered.values(), np.intp, len(self._rendered))
         if awake[arms].any():
@@ -542,10 +534,10 @@ class BranchingBandit(Policy):
             awake[arm] = self.templates.has_room(self._template_of[arm], out)
 
     def _hold_back_for_plain(self, awake: NDArray[np.bool_], arms: NDArray[np.intp]) -> None:
-        """Let arms of renderings sleep until the first find, or 100 pages without one, while plain links are left;
-        after that, those of templates not known to need a browser, while plain links bring finds at a lower price.
+        """Put arms of renderings to sleep until the first find, or 100 pages without one, while plain links are left.
+        After that, do so for templates not known to need a browser, while plain links bring finds at a lower price.
 
-        They do if the last find, or the next one by the best index, costs less than a rendering. A template for which
+        That is so if the last find, or the next one by the best index, costs less than a rendering. A template whose
         renderings paid in an earlier crawl is rendered at any time.
         """
         waiting, flying = self._awake_of(self.frontier.waiting), self.arms.flying > 0
@@ -560,15 +552,17 @@ class BranchingBandit(Policy):
                 awake[arm] = worth.costs[arm] < price or self.templates.is_needed(self._template_of[arm])
 
     def _try_rendering(self, awake: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-        """Return which arms are to be chosen from if this pull goes to a rendering because nothing was found in the
-        first 100 pages, shape (n_arms,): a page that reveals a rendering otherwise always looks better than that.
+        """Return the arms to choose from if this pull is to be a rendering because nothing was found in the first 100
+        pages, shape (n_arms,): otherwise a page that reveals a rendering always looks better than that.
         """
         is_due = self.coverage.pulls >= _PLAIN_FIRST and not self.coverage.found and self.steps % _TRY_EACH == 0
         rendered = awake & (self.arms.kinds == RENDERINGS)
         return rendered if is_due and rendered.any() else None
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
-        """Learn of templates from a page that was rendered, or that a rendering revealed; it has so many new links."""
+        """Learn about templates from a page that was rendered, or that a rendering revealed; it has so many new
+        links.
+        """
         self._last_new = new
         if not self._rendered:
             return
@@ -578,18 +572,20 @@ class BranchingBandit(Policy):
         if not template:
             return
         self._looking.pop(pick.arm, None)
-        if pick.method == "GET" and outcome.requests <= 1:  # no browser was asked
+        if pick.method == "GET" and outcome.requests <= 1:  # no browser was used
             self._has_browser = False
             self.templates.go_plainly()
             return
-        is_shown = pick.method == "RENDER"  # else no browser was there for it, and its plain copy was fetched
+        is_shown = pick.method == "RENDER"  # else no browser was available, and its plain copy was fetched
         gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown
         self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown)
         if not gained:
             self._leave_closed()
 
     def _judge_revealer(self, arm: int) -> None:
-        """A page came that a rendering may have revealed: judge its template by whether such links lead to targets."""
+        """Judge a template by whether the links that its renderings revealed lead to targets; this page may be one of
+        them.
+        """
         found_by = self._template_of.get(arm)
         if found_by is None or not self.templates.came(found_by) or not self._n_finds:
             return
@@ -599,14 +595,14 @@ class BranchingBandit(Policy):
             self._leave_closed()
 
     def _hardly_pulled(self) -> NDArray[np.bool_]:
-        """Return which arms have links that wait or are in flight, and too few that came back, shape (n_arms,)."""
+        """Return which arms have links queued or in flight, and too few results, shape (n_arms,)."""
         there = self.arms.flying > 0
         waiting = self.frontier.waiting[: len(there)]
         there[: len(waiting)] |= waiting > 0
         return there & (self.arms.pulls < TRIES)
 
     def _leave_closed(self) -> None:
-        """Give up what waits to be rendered of templates that are closed: it was fetched, and the plain pages stand."""
+        """Give up queued renderings of closed templates: their plain pages were fetched, and count."""
         waiting = self.frontier.waiting
         for template, arm in self._rendered.items():
             if (
@@ -618,7 +614,7 @@ class BranchingBandit(Policy):
                 continue
             if self.templates.seen.get(template, Rendered()).at_once:  # some were not fetched
                 continue
-            while n := int(self.frontier.waiting[arm]):  # what is drawn twice is given up once
+            while n := int(self.frontier.waiting[arm]):  # a link drawn twice is given up once
                 self.frontier.drop(self.frontier.draw({arm: 2 * n}, np.random.default_rng(0)).slots)
 
     def _new_arm(self, kind: int, name: str, reader: str = "") -> int:
@@ -629,7 +625,7 @@ class BranchingBandit(Policy):
         return arm
 
     def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
-        """Return which arms have a link on a host that takes something, shape (n_arms,)."""
+        """Return which arms have a queued link on a free host, shape (n_arms,)."""
         return self._awake_of(self.frontier.awake(busy))
 
     def _awake_of(self, waiting: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -640,10 +636,10 @@ class BranchingBandit(Policy):
         return awake
 
     def _look_again(self, awake: NDArray[np.bool_], best: float) -> NDArray[np.bool_] | None:
-        """Return which arms are to be chosen from if this pull goes to a page of an earlier crawl, shape (n_arms,).
+        """Return the arms to choose from if this pull is to be a page of an earlier crawl, shape (n_arms,).
 
-        New targets on such pages are rare, and an arm whose first pulls found none would not be pulled again. ``best``
-        is the index of the best arm of all.
+        New targets on such pages are rare, and an arm without one in its first pulls would not be pulled again.
+        ``best`` is the index of the best arm of all.
         """
         again = [arm for arm in self._again if awake[arm]]
         if not again or self.rng.random() >= (_LOOK_AGAIN if best >= _LIKELY else _LOOK_MOSTLY):
@@ -659,8 +655,8 @@ class BranchingBandit(Policy):
     # Links
 
     def _choose(self, indices: NDArray[np.float64], busy: Collection[str]) -> _Chosen | None:
-        """Take the best of some links that are drawn from the best arms; of their indices, those that are not awake are
-        -inf, shape (n_arms,).
+        """Take the best of some links drawn from the best arms; ``-inf`` marks the indices of sleeping arms, shape
+        (n_arms,).
         """
         best = int(np.argmax(indices))
         knows = bool(self._n_finds or self.learned) or self.arms.kinds[best] == TARGETS
@@ -670,7 +666,7 @@ class BranchingBandit(Policy):
         waiting = self.frontier.waiting
         counts = {arm: min(each, _DRAWN * int(waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
-        if at_random and best in self._given:  # whoever gave them had an order in mind
+        if at_random and best in self._given:  # they were given in an intended order
             drawn = self.frontier.draw({best: 1}, None, busy=busy)
         if not len(drawn.slots):
             return None
@@ -688,7 +684,7 @@ class BranchingBandit(Policy):
         )  # fmt: skip
 
     def _odds(self, drawn: Draw) -> NDArray[np.float32]:
-        """Return the log-odds that links lead to targets, or that they are some where their arm says so, shape (k,)."""
+        """Return the log-odds that links lead to targets, or are targets if their arm predicts so, shape (k,)."""
         rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
         targets = self.arms.kinds[drawn.arms] == TARGETS
         if targets.all():
@@ -699,7 +695,9 @@ class BranchingBandit(Policy):
         return odds
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
-        """Learn what leads to targets; as few pages do, from those again that did. Return what was expected."""
+        """Learn what leads to targets; because few pages do, learn again from those. Return the prediction before
+        that.
+        """
         odds = self.leads.learn(row, float(found))
         if found:
             full = self._n_finds == _MOST_FINDS
@@ -725,7 +723,7 @@ class BranchingBandit(Policy):
 
 
 def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:
-    """Return the arms with the best indices that are not far from the best one, the best first."""
+    """Return the arms whose indices are not far below the best one, best first."""
     near = np.flatnonzero(indices >= min(best / _FAR, best))
     if len(near) > _RIVALS:
         near = near[np.argpartition(-indices[near], _RIVALS)[:_RIVALS]]
@@ -734,11 +732,11 @@ def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:
 
 
 class _Chosen(NamedTuple):
-    """A link that was taken, and what is to be said of it."""
+    """A link that was taken, with the data for its explanation."""
 
     pick: Pick
     score: float
     odds: float
-    candidates: int  # among which it was the best; 0: it was drawn at random
-    second: int  # the arm of the best link of another one, -1: there was none
+    candidates: int  # links among which it was the best; 0: it was drawn at random
+    second: int  # the other arm with the next best link, -1: none
     second_score: float

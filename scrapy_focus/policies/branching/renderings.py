@@ -1,11 +1,11 @@
-"""Which pages a browser should look at: what renderings brought, by template.
+"""Which pages a browser should render: the results of renderings, by template.
 
-Pages of one template are alike: they need a browser all, or none does. Whether they do is seen by comparison. The plain
-page was fetched, and its links are known, so what its rendering reveals is what only a browser sees. Signs, such as an
-empty page, say at most where to begin: full frames may stand around an empty list, and small pages may be whole.
+Pages of one template are alike: all need a browser, or none does. A comparison shows which. The plain page was
+fetched, and its links are known, so the new links of its rendering are what only a browser sees. Signs, such as an
+empty page, at most suggest where to begin: a full page may surround an empty list, and small pages may be complete.
 
-Where every page has a name of its own, each would be a template of its own, and it would never be known that the next
-rendering is in vain. So only the first few names of a folder are told apart, and these are judged together, too.
+If every page has a distinct name, each would be a separate template, and no rendering would predict the next. So only
+the first few names in a folder are distinguished, and these are also judged together.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from scrapy_focus.web.templates import template_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TRIES = 3  # renderings that bring nothing, after which a template is closed ...
-MISSES = 30  # ... and so many in a row if there was one that paid
-AGAIN = 50  # plain pages of a closed template, of which one is rendered; each time after twice as many
-SURE = 2  # renderings that paid, after which pages without links of their own are rendered at once ...
+TRIES = 3  # renderings without results that close a template ...
+MISSES = 30  # ... and so many in a row if one paid
+AGAIN = 50  # plain pages of a closed template before one is rendered again; doubled each time
+SURE = 2  # renderings that paid, after which pages without links are rendered at once ...
 SHELLS = 2  # ... if so many plain ones in a row had none
-CHECKS = 20  # pages that are rendered at once, of which one is fetched plainly before
+CHECKS = 20  # of so many pages that are rendered at once, one is fetched plainly first
 
-_IN_VAIN = 12  # renderings of a site, of which none paid, after which one of each template is enough
-_JUDGED = 50  # links that renderings of a template brought, after which it is asked whether these led to anything
-_NAMES, _FIRST_NAMES = 5, 12  # that are told apart in a folder, and in the first one
+_IN_VAIN = 12  # renderings of a site, none of which paid, after which one of each template is enough
+_JUDGED = 50  # links that renderings of a template brought before it is judged by their results
+_NAMES, _FIRST_NAMES = 5, 12  # names distinguished in a folder, and in the first one
 _DOUBLED = 20  # times at most
 _MOST = 4096  # templates, and folders
 
 
 class Rendered(NamedTuple):
-    """What is known of the pages of a template; all of it are counts."""
+    """Counts for the pages of a template."""
 
     plain: int = 0  # pages that were fetched, and have scripts
     shells: int = 0  # of these, the last ones in a row that had nothing new
     tried: int = 0  # renderings
     paid: int = 0  # of these, those that had something new
-    misses: int = 0  # of these, the last ones in a row that had not
+    misses: int = 0  # of these, the last ones in a row that had nothing new
     brought: int = 0  # links that renderings revealed
     fetched: int = 0  # of these, those that were fetched
-    idle: int = 0  # 1: nothing that they lead to was ever a target
-    since: int = 0  # plain pages since it was closed, or looked at again
-    looks: int = 0  # times that it was looked at again
+    idle: int = 0  # 1: nothing that they led to was ever a target
+    since: int = 0  # plain pages since it was closed, or tried again
+    looks: int = 0  # times that it was tried again
     at_once: int = 0  # new links that were to be rendered at once, or checked
-    from_api: int = 0  # always 0; pickles and files of earlier versions count here pages read from APIs
+    from_api: int = 0  # always 0; in pickles and files of earlier versions this counts pages read from APIs
 
     @property
     def is_shell(self) -> bool:
@@ -55,7 +55,7 @@ class Rendered(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to look at it again, if it is closed."""
+        """Whether it is time to try it again, if it is closed."""
         return self.since >= AGAIN << min(self.looks, _DOUBLED)
 
     def is_left(self, tries: int) -> bool:
@@ -63,7 +63,7 @@ class Rendered(NamedTuple):
         return bool(self.idle) or self.misses >= (MISSES if self.paid else tries)
 
     def with_rendering(self, new: int) -> Rendered:
-        """Return what is known after one more rendering, with so much that is new."""
+        """Return the counts after one more rendering, with so much that is new."""
         paid = new > 0
         return self._replace(
             tried=self.tried + 1, paid=self.paid + paid, misses=0 if paid else self.misses + 1,
@@ -71,23 +71,23 @@ class Rendered(NamedTuple):
         )  # fmt: skip
 
     def looked_at(self) -> Rendered:
-        """Return what is known while it is looked at again."""
+        """Return the counts while it is tried again."""
         return self._replace(since=0, looks=self.looks + 1)
 
 
 class Templates:
-    """Remembers for each template what plain pages and renderings brought, and says which pages to render.
+    """Remembers the results of plain pages and renderings for each template, and chooses which pages to render.
 
-    A template is *closed* once three renderings brought nothing new, or 30 in a row if there was one that paid.
-    Templates that differ in names alone are closed together after five, those of the first folder after twelve. What is
-    closed is looked at again after 50 plain pages, 100, and so on, and open when that pays. A template is also closed
-    if its renderings bring links, but nothing that these lead to is a target. It is *direct* if plain pages have
-    nothing new, and renderings have.
+    A template is *closed* once three renderings brought nothing new, or 30 in a row if one paid. Templates that
+    differ only in names are closed together after five, those of the first folder after twelve. A closed template is
+    tried again after 50 plain pages, 100, and so on, and is open if that pays. A template is also closed if its
+    renderings bring links, but nothing that these lead to is a target. It is *direct* if plain pages have nothing
+    new, and renderings do.
 
     Notes
     -----
-    *Memory*: twelve numbers for each of 4,096 templates, and the names of as many folders. The template that was looked
-    at longest ago is forgotten.
+    *Memory*: twelve numbers for each of 4,096 templates, and the names of as many folders. The least recently used
+    template is forgotten.
 
     Examples
     --------
@@ -105,23 +105,23 @@ class Templates:
 
     def __init__(self) -> None:
         self.seen: OrderedDict[str, Rendered] = OrderedDict()
-        self.direct: dict[str, None] = {}  # those of which new links are to be rendered at once
-        self._groups: OrderedDict[str, Rendered] = OrderedDict()  # of templates that differ in names
+        self.direct: dict[str, None] = {}  # those whose new links are to be rendered at once
+        self._groups: OrderedDict[str, Rendered] = OrderedDict()  # of templates that differ only in names
         self._names = _Names()
-        self._recalled: set[str] = set()  # that paid in another crawl, and of which no rendering came back in this one
+        self._recalled: set[str] = set()  # that paid in another crawl, and have no rendering in this one yet
         self._tried = 0  # renderings of all templates
         self._paid = 0
 
     def of(self, url: str) -> str:
-        """Return the template of a page that was fetched; its names are told apart from now on, if there is room."""
+        """Return the template of a fetched page; its names are distinguished from now on, if there is room."""
         return self._names.told_apart(template_of(url), to_keep=True)
 
     def likely(self, url: str) -> str:
-        """Return the template that a page will have."""
+        """Return the expected template of a page."""
         return self._names.told_apart(template_of(url))
 
     def fetched(self, template: str, new: int) -> None:
-        """A plain page with scripts came, with so much that is new: links, or itself as a target."""
+        """Record a plain page with scripts, with so much that is new: links, or itself as a target."""
         known, group = self._of(template), _group_of(template)
         since = known.since + 1 if self.is_closed(template) else 0
         self._put(template, known._replace(plain=known.plain + 1, shells=0 if new else known.shells + 1, since=since))
@@ -130,14 +130,14 @@ class Templates:
             self._put_group(group, of_all._replace(since=of_all.since + 1 if self._is_left(group) else 0))
 
     def wants(self, template: str) -> bool:
-        """Whether a plain page that came just now should be rendered."""
+        """Whether the plain page just fetched should be rendered."""
         known = self._of(template)
         if known.is_left(self._tries):
             return known.is_due
         return not self._is_left(group := _group_of(template)) or self._of_group(group).is_due
 
     def look(self, template: str) -> bool:
-        """A plain page is going to be rendered; return whether that is to look at a closed template again."""
+        """Record that a plain page is going to be rendered; return whether that tries a closed template again."""
         if not self.is_closed(template):
             return False
         self._put(template, self._of(template).looked_at())
@@ -146,7 +146,7 @@ class Templates:
         return True
 
     def rendered(self, template: str, new: int, *, failed: bool = False) -> None:
-        """A page was rendered, with so much that its plain page had not; one that failed makes no template direct."""
+        """Record a rendering, with so much that its plain page did not have; a failed one makes no template direct."""
         known = self._of(template).with_rendering(new)
         self._recalled.discard(template)
         self._tried += 1
@@ -156,27 +156,27 @@ class Templates:
         self._put(template, known._replace(shells=0) if failed else known)
 
     def came(self, template: str) -> bool:
-        """A link that a rendering revealed was fetched; return whether it is time to :meth:`judge` what these lead
-        to.
+        """Record the fetch of a link that a rendering revealed; return whether it is time to :meth:`judge` their
+        results.
         """
         known = self._of(template)
         self._put(template, known._replace(fetched=known.fetched + 1))
         return bool(known.idle) or (known.fetched + 1) % _JUDGED == 0
 
     def judge(self, template: str, *, is_idle: bool) -> None:
-        """What renderings of a template brought led to targets, or all of it did not: then it is closed."""
+        """Record whether anything revealed by renderings of a template led to targets; if not, close it."""
         self._put(template, self._of(template)._replace(idle=int(is_idle)))
 
     def at_once(self, template: str) -> bool:
-        """Whether a new link of a direct template is to be rendered at once; one in some is fetched plainly before."""
+        """Whether a new link of a direct template is to be rendered at once; some are fetched plainly first."""
         known = self._of(template)
         self._put(template, known._replace(at_once=known.at_once + 1))
         return (known.at_once + 1) % CHECKS != 0
 
     def has_room(self, template: str, flying: Mapping[str, float]) -> bool:
-        """Whether one more page may be rendered before it is known what those in flight bring, given by template.
+        """Whether one more page may be rendered before the results of those in flight are known, by template.
 
-        Of a template that another crawl knew, the first one shows whether that still holds.
+        For a template known from another crawl, the first one shows whether that still holds.
         """
         known, group = self._of(template), _group_of(template)
         here = flying.get(template, 0)
@@ -196,11 +196,11 @@ class Templates:
         return bool(known.paid) or known.shells >= SHELLS
 
     def is_recalled(self, template: str) -> bool:
-        """Whether another crawl knew that renderings pay, and none of this one has shown it yet."""
+        """Whether another crawl found that renderings pay, and none of this one has confirmed it yet."""
         return template in self._recalled
 
     def is_closed(self, template: str) -> bool:
-        """Whether renderings are taken to bring nothing."""
+        """Whether renderings are assumed to bring nothing."""
         return self._of(template).is_left(self._tries) or self._is_left(_group_of(template))
 
     def state(self, template: str) -> str:
@@ -210,7 +210,7 @@ class Templates:
         return "direct" if template in self.direct else "open"
 
     def recall(self, seen: Mapping[str, Rendered]) -> None:
-        """Begin with what another crawl knew; it counts as much as a few renderings."""
+        """Start from what another crawl found; it counts as a few renderings."""
         for template, then in seen.items():
             paid = min(then.paid, SURE)
             misses = min(then.misses, MISSES if paid else TRIES)
@@ -225,7 +225,7 @@ class Templates:
                 self._recalled.add(here)
 
     def go_plainly(self) -> None:
-        """There is no browser: no page waits for what it would show."""
+        """Record that no browser is available: no page is queued for one."""
         self._recalled.clear()
 
     @property
@@ -261,13 +261,15 @@ class Templates:
 
 
 class _Names:
-    """The first few names that were seen in each folder, and the first queries of each path; others are ``*``."""
+    """The first few names seen in each folder, and the first queries of each path; others are ``*``."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, None]] = {}
 
     def told_apart(self, template: str, *, to_keep: bool = False) -> str:
-        """Return a template with ``*`` in place of names for which there is no room; ``to_keep``: others take some."""
+        """Return a template with ``*`` in place of names beyond the limit; ``to_keep``: add new names while there is
+        room.
+        """
         path, mark, query = template.partition("?")
         folder, *names = path.split("/")
         for at, name in enumerate(names):
@@ -287,10 +289,10 @@ class _Names:
 
 
 def _group_of(template: str) -> str:
-    """Return what a template has in common with those of other names, ``""`` if it has none that count."""
+    """Return what a template has in common with those of other names, ``""`` if nothing that counts."""
     path, mark, query = template.partition("?")
     host, *names = path.split("/")
-    first = names[:1] if len(names) > 1 else []  # the part of a site, more often than one page
+    first = names[:1] if len(names) > 1 else []  # a section of the site, more often than one page
     others = names[len(first) :]
     if all("#" in name for name in others):
         return ""
@@ -298,5 +300,5 @@ def _group_of(template: str) -> str:
 
 
 def _most_of(group: str) -> int:
-    """Return how many renderings of templates that differ in names may bring nothing."""
+    """Return how many renderings without results are allowed for templates that differ only in names."""
     return _NAMES if "/" in group.partition("?")[0].partition("/")[2] else _FIRST_NAMES

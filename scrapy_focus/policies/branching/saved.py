@@ -1,7 +1,7 @@
-"""What a crawl learned, in a file: to begin the next crawl of the same site, or of one like it, with it.
+"""A file of what a crawl learned, to start the next crawl of the same or a similar site.
 
-The file is data and not a pickle: whoever made it, reading it runs no code. What it says counts as much as a few pulls
-of each arm. So a crawl of a site that has changed, or of another kind of site, soon knows better.
+The file is data and not a pickle: reading it runs no code, whatever its source. Its contents count as a few pulls of
+each arm. So a crawl of a site that has changed, or of another kind of site, soon corrects them.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _FEATURES = 1 << 16
 class Learned(NamedTuple):
     """What a branching bandit learned."""
 
-    theta: float  # with which it clustered
-    unit: str  # that it saved
+    theta: float  # similarity threshold of its clusters
+    unit: str  # unit to be saved
     paths: list[list[str]]  # by cluster: some of its tag paths
     extensions: dict[str, tuple[float, float]]  # targets and others that were seen with each
     clusters: NDArray[np.intp]  # of each arm
     known: Known  # of the arms
-    targets: tuple[NDArray[np.intp], NDArray[np.float32]]  # features and weights of what says which links are targets
-    leads: tuple[NDArray[np.intp], NDArray[np.float32]]  # of what says which links lead to targets
-    templates: Mapping[str, Rendered] = MappingProxyType({})  # of pages with scripts: what renderings brought
+    targets: tuple[NDArray[np.intp], NDArray[np.float32]]  # features and weights of the classifier of targets
+    leads: tuple[NDArray[np.intp], NDArray[np.float32]]  # likewise of the classifier of links that lead to targets
+    templates: Mapping[str, Rendered] = MappingProxyType({})  # of pages with scripts: the results of renderings
 
 
 class _Column(NamedTuple):
-    """What an array of a file must be like."""
+    """The required form of an array in a file."""
 
     dimensions: int = 1
     below: str = ""  # whole numbers from 0, below this quantity; "": any numbers
-    length: str = ""  # the quantity that its length is; "": any
+    length: str = ""  # the quantity that gives its length; "": any
     least: float = -_LARGEST
 
 
@@ -98,7 +98,7 @@ def read_learned(path: str | PathLike[str]) -> Learned:
     Raises
     ------
     ConfigError
-        If the file cannot be read, or is another one.
+        If the file cannot be read, or is not such a file.
     """
     header, arrays = read_model(path, LEARNED)
     try:
