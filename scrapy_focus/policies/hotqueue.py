@@ -1,4 +1,4 @@
-"""The hot queue: important pages of a topic, for links that speak of it, or stand near a page that does, come first.
+"""The hot queue: important pages of a topic, with links first that mention it or are near a page that does.
 
 References
 ----------
@@ -53,22 +53,22 @@ def _check_words(words: Collection[str]) -> None:
 
 @configurable
 class HotQueue(Importance):
-    """Takes the links of a topic first, and among them and among the others the most important ones.
+    """Takes the links of a topic first, and the most important ones first within each of the two queues.
 
-    A link is hot if a word of the topic is in its URL or its anchor, or, if wanted, within ``max_distance`` clicks of a
-    hot page. A page is hot if a word is in its title, or more than ``times`` times in its text. When one more hot page
-    is found, links that wait and stand near it become hot, too.
+    A link is hot if a word of the topic is in its URL or its anchor, or, optionally, within ``max_distance`` clicks
+    of a hot page. A page is hot if a word is in its title, or more than ``times`` times in its text. When another hot
+    page is found, queued links near it become hot, too.
 
     Notes
     -----
     As published, and what this class does:
 
-    * *Distance*: the second crawler of the paper takes three clicks. Where pages have many links, nearly all are within
+    * *Distance*: the second crawler of the paper uses three clicks. If pages have many links, nearly all are within
       three clicks of a hot one, and the hot queue is hardly better than none. One click helps with some topics, and
-      does more harm with others; see ``docs/explanation/importance.rst`` for what was measured.
-    * *Anchors*: as published, a link is judged when its URL is found first, and not again under another anchor.
+      does more harm with others; ``docs/explanation/importance.rst`` has the measurements.
+    * *Anchors*: as published, a link is classified when its URL is first found, and not again under another anchor.
     * *Pages*: the paper has "more than ten" times in one place, "ten or more" in another; here it is the first.
-    * *Distances* are kept for all known pages, and a shorter way changes those of all pages behind it.
+    * *Distances* are kept for all known pages, and a shorter way updates those of all pages behind it.
 
     *Memory*: 2 bytes a known page beside those of ``Importance``.
 
@@ -79,35 +79,35 @@ class HotQueue(Importance):
     """
 
     summary: ClassVar[str] = (
-        "Takes links first that speak of the topic or stand near a page that does, the most important ones before."
+        "Takes links first that mention the topic or are near a page that does, most important ones first."
     )
     reads_page: ClassVar[bool] = True
     reads_outcome: ClassVar[bool] = True
     reads_topic: ClassVar[bool] = True
 
-    by: str | Mapping[str, float] = field(init=False)  # as in base
+    by: str | Mapping[str, float] = field(init=False)  # as in the base class
     words: Collection[str] | None = parameter(
-        "Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``). What counts as one, "
-        ":class:`~scrapy_focus.learn.matching.Keywords` says.",
+        "Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``); they are defined by "
+        ":class:`~scrapy_focus.learn.matching.Keywords`.",
         default=None,
         check=_check_words,
         convert=plain,
     )
     relevance: str | PathLike[str] | Topic | None = parameter(
         "A model of the topic, or the file of one, by default that of the mission (``FOCUS_TOPIC``): a link or a "
-        "page is hot as well where the model says 0.5 or more.",
+        "page is also hot if the model returns 0.5 or more.",
         default=None,
         convert=relevance_of,
     )
     base: str | Mapping[str, float] = parameter(
-        "What orders the links of each of the two queues, as ``by`` does for "
+        "How the links of each of the two queues are ordered, as ``by`` does for "
         ":class:`~scrapy_focus.policies.importance.Importance`.",
         default="pagerank",
         check=weights_of,
     )
     max_distance: int = parameter(
-        "Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper. "
-        "Give 1 where neither URLs nor anchors say what most pages are on, and few pages are on the topic.",
+        "All links within so many clicks of a hot page are hot; 0: none are, as in the first crawler of the paper. "
+        "Use 1 if URLs and anchors do not show the topic of most pages, and few pages are on the topic.",
         default=0,
         at_least=0,
         below=_FAR,
@@ -118,10 +118,10 @@ class HotQueue(Importance):
         self.by = self.base
         super().__attrs_post_init__()
         self._reader = LinkReader(self.words or (), self.relevance)
-        self._distance = array("B")  # by page: clicks from the next hot page
-        self._says = array("B")  # by page: whether the link to it speaks of the topic
-        self._judged: set[int] = set()  # picks whose page was looked at
-        self._nearer: deque[int] = deque()  # pages whose links may be nearer to a hot page by now
+        self._distance = array("B")  # by page: clicks from the nearest hot page
+        self._says = array("B")  # by page: whether the link to it mentions the topic
+        self._judged: set[int] = set()  # picks whose page was checked
+        self._nearer: deque[int] = deque()  # pages whose links may now be nearer to a hot page
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         topic = mission.topic if self.relevance is None else self.relevance
@@ -228,7 +228,7 @@ class HotQueue(Importance):
         return relevance is not None and float(relevance.score([f"{title} {text}"])[0]) >= _ON_TOPIC
 
     def _come_nearer(self, page: int, distance: int) -> None:
-        """Note a way from a hot page to this one, if it is the shortest."""
+        """Record a path from a hot page to this one, if it is the shortest."""
         if distance >= self._distance[page] or distance > self.max_distance:
             return
         self._distance[page] = distance

@@ -1,8 +1,8 @@
-"""Importance first: of all links that wait, the one whose page seems to matter most, by the links seen so far.
+"""Importance first: the queued link whose page seems to matter most, by the links seen so far.
 
-Which pages of a site matter can be told only when all of it is known. Cho, Garcia-Molina and Page asked how early a
-crawler can know, and found that PageRank of the part that it has seen leads it to the important pages long before it
-has seen the rest.
+Which pages of a site matter is certain only when all of it is known. Cho, Garcia-Molina and Page asked how early a
+crawler can know. They found that PageRank of the known part leads to the important pages long before the rest is
+known.
 
 References
 ----------
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth")
 
-_MOVES = 1_000  # links that are moved after a page at most; the others wait for the next page
-_SWEPT = 16  # pages whose ranks are looked at again after each page, where several orders are added up
-_CUTS = 256  # parts into which the values of an order are cut
-_FIRST, _GROWTH = 8, 1.1  # known pages after which values are cut first, and by which these grow until the next time
+_MOVES = 1_000  # maximum links to move after a page; the others are moved after the next page
+_SWEPT = 16  # pages whose ranks are checked after each page, if several orders are added up
+_CUTS = 256  # intervals that the values of an order are cut into
+_FIRST, _GROWTH = 8, 1.1  # known pages before values are first cut, and growth before each further cut
 _STEP = 1 / _CUTS  # change of a rank that is worth a move
 
 
@@ -56,7 +56,7 @@ def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
     Raises
     ------
     ConfigError
-        If there is no such order, or a weight is no number above 0.
+        If there is no such order, or a weight is not a number above 0.
     """
     weights: Mapping[str, float] = {by: 1.0} if isinstance(by, str) else by
     if not isinstance(weights, Mapping) or not weights:
@@ -65,7 +65,7 @@ def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
         if name not in ORDERS:
             close = get_close_matches(str(name), ORDERS, 1)
             hint = f"did you mean {close[0]}? " if close else ""
-            raise ConfigError(f"{brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
+            raise ConfigError(f"{brief(name)} is not an order; {hint}There are {', '.join(ORDERS)}")
         if not NUMBER.fits(weight) or not weight > 0:
             raise ConfigError(f"the weight of {name} is {brief(weight)}; give a number above 0")
     return dict(weights)
@@ -73,18 +73,18 @@ def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
 
 @configurable
 class Importance(Policy):
-    """Takes the link that seems most important by the pages that came back so far.
+    """Takes the link that seems most important by the pages fetched so far.
 
     Notes
     -----
-    The links of a page are those that its callback asks for, seen before or not; repeated ones and those to itself
-    count once and not at all. What a redirect leads to is one page with it.
+    The links of a page are those that its callback requests, seen before or not; repeated ones count once, and those
+    to itself do not count. A redirect and its target are one page.
 
     As published, and what this class does:
 
-    * *PageRank* is solved anew after every page there; here it is kept up to date, see
+    * *PageRank* is solved again after every page there; here it is updated incrementally, see
       :class:`~scrapy_focus.learn.linkgraph.PageRank`.
-    * *Equal values*: the paper leaves open what comes first. Here it is the link that was found first.
+    * *Equal values*: the paper does not specify an order. Here the link that was found first is first.
     * *Pages that fail* are pages without links.
 
     *Memory*: 45 bytes a known page with PageRank, 8 more for a fetched one, and 4 for each of its links: of a million
@@ -110,10 +110,10 @@ class Importance(Policy):
     """
 
     summary: ClassVar[str] = (
-        "Takes the pages first that seem most important by the links seen so far: by PageRank, or as told."
+        "Takes the pages first that seem most important by the links seen so far: by PageRank or another measure."
     )
     reads_page: ClassVar[bool] = False
-    #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
+    #: Links given up by the limit are queued again if their pages turn out to be important.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
 
     frontier: Ranked = field(init=False)
@@ -135,23 +135,21 @@ class Importance(Policy):
         check=weights_of,
     )
     damping: float = parameter(
-        "Of PageRank: the part of what a page receives that it passes on; 0.9 in the paper.",
+        "Of PageRank: the fraction of its rank that a page passes on; 0.9 in the paper.",
         default=0.9,
         at_least=0,
         below=1,
     )
     epsilon: float = parameter(
-        "Of PageRank: how much a page may hold before it passes it on, where a page begins with ``1 - damping``. "
-        "With less of it values are more exact, and more of them change after each page.",
+        "Of PageRank: how much rank a page may hold before it passes it on; a page begins with ``1 - damping``. "
+        "Smaller numbers give more exact values, and more of them change after each page.",
         default=0.1,
         above=0,
     )
-    work: int = parameter(
-        "Of PageRank: links along which it is passed on after each page, roughly.", default=20_000, at_least=1
-    )
+    work: int = parameter("Of PageRank: links used to pass it on after each page, roughly.", default=20_000, at_least=1)
     outside: bool = parameter(
-        "Whether links that lead where the crawl does not go count where what a page passes on is divided, as far as "
-        "the adapter counts them (``Outcome.outside``): live it does, where the spider asks for them; a recording "
+        "Whether links to places outside the crawl count when a page divides the rank that it passes on, if "
+        "the adapter counts them (``Outcome.outside``): a live crawl does if the spider requests them; a recording "
         "has none.",
         default=True,
     )
@@ -167,11 +165,11 @@ class Importance(Policy):
         self._graph = LinkGraph()
         self._keys = array("q")  # of the pages, by number
         self._numbers = KeyMap()  # of the keys
-        self._changed: dict[int, None] = {}  # pages whose links are to be moved, if they wait
+        self._changed: dict[int, None] = {}  # pages whose links are to be moved, if they are queued
         self._values = {name: self._value(name) for name in weights}
         self._scale = Scale(weights, self._values) if len(weights) > 1 else None
-        self._found: dict[int, list[int]] = {}  # by pick: the links that its page has, as far as they came
-        self._least: dict[int, float] = {}  # by arm: the least rank that waited when links were given up last
+        self._found: dict[int, list[int]] = {}  # by pick: the links of its page, as far as received
+        self._least: dict[int, float] = {}  # by arm: the lowest queued rank when links were last given up
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         pages = [self._page(link.key, link) for link in links]
@@ -204,7 +202,7 @@ class Importance(Policy):
             value.unlink(page)
         for key in outcome.also:
             self._join(page, self._page(key))
-        if not (outcome.error and self._graph.is_fetched(page)):  # what redirects to a page that came has its links
+        if not (outcome.error and self._graph.is_fetched(page)):  # redirects to a fetched page have its links
             self._graph.connect(page, links, outcome.outside if self.outside else 0)
         for value in values:
             value.link(page)
@@ -224,11 +222,11 @@ class Importance(Policy):
         return Reason(depth_of(pick), *(Part(f"{name} {value:g}", {name: value}) for name, value in values.items()))
 
     def values(self, keys: Sequence[int]) -> NDArray[np.float64]:
-        """Return how important pages seem by now, shape (n,): of any that a link was placed or known of."""
+        """Return the current importance of pages, shape (n,): of any with a placed or known link."""
         return np.array([self._rank(self._page(key)) for key in keys], np.float64)
 
     def _value(self, name: str) -> Value:
-        """Return what keeps the values of one order."""
+        """Return the object that keeps the values of an order."""
         if name == "pagerank":
             return PageRank(
                 self._graph, self._changed, damping=self.damping, epsilon=self.epsilon, work=self.work
@@ -257,7 +255,7 @@ class Importance(Policy):
         return -math.inf if link is None else location(link.url, suffixes=self.url_suffixes, words=self.url_words)
 
     def _join(self, page: int, other: int) -> None:
-        """Let a page, which is unlinked, be one with another."""
+        """Merge a page without links with another one."""
         if page == other:
             return
         for value in self._values.values():
@@ -272,7 +270,7 @@ class Importance(Policy):
         return value.of(page)
 
     def _drop(self, n: int) -> int:
-        """Give up the links that are wanted least."""
+        """Give up the least important links."""
         return self.frontier.drop_each({0: n})
 
     def _in_arm(self, arm: int) -> NDArray[np.bool_]:
@@ -280,21 +278,21 @@ class Importance(Policy):
         return np.ones(len(self._graph), np.bool_)
 
     def _least_of(self, arm: int, n_waiting: int) -> float:
-        """Return the least rank of the links that wait in an arm: so many of its pages, the best of them."""
+        """Return the lowest rank of the links queued in an arm: so many of its pages, the best of them."""
         [*values] = self._values.values()
         ranks = values[0].column() if self._scale is None else self._scale.column()
         ranks = ranks[self._graph.waiting() & self._in_arm(arm)]
         return float(-np.partition(-ranks, n_waiting - 1)[n_waiting - 1]) if 0 < n_waiting <= len(ranks) else -math.inf
 
     def _linked(self, page: int) -> None:
-        """A page has its links now."""
+        """Set the links of a page."""
 
     def _arm(self, page: int) -> int:
-        """Return the arm in which the link of a page waits."""
+        """Return the arm where the link of a page is queued."""
         return 0
 
     def _move(self) -> None:
-        """Let links wait where they belong by now."""
+        """Move queued links to their current ranks."""
         pages = [*islice(self._changed, _MOVES)]
         for page in pages:
             del self._changed[page]
@@ -313,7 +311,7 @@ class Importance(Policy):
 
 
 class Said(Value):
-    """What is said of a page when it is found first; no link changes it.
+    """A value given when a page is first found; no link changes it.
 
     *Memory*: 8 bytes a page.
     """
@@ -323,20 +321,20 @@ class Said(Value):
         self.said = array("d")
 
     def say(self, page: int, value: float) -> None:
-        """Say what a page is worth."""
+        """Set the value of a page."""
         self.said[page] = value
 
     def add(self) -> None:
         self.said.append(-math.inf)
 
     def unlink(self, page: int) -> None:
-        """Nothing, as :meth:`link` does nothing."""
+        """Do nothing, as :meth:`link` does."""
 
     def link(self, page: int) -> None:
-        """Nothing: no link changes what was said."""
+        """Do nothing: no link changes the values."""
 
     def merge(self, page: int, other: int) -> None:
-        """Nothing: a page is worth what it was under the first of its URLs."""
+        """Do nothing: a page keeps the value of the first of its URLs."""
 
     def of(self, page: int) -> float:
         return self.said[page]
@@ -346,10 +344,10 @@ class Said(Value):
 
 
 class Scale:
-    """Adds up values that cannot be compared: each is brought to its place among those of the pages that wait.
+    """Adds up values with different scales: each is converted to its place among those of the queued pages.
 
-    A place runs from 0, below all of them, to 1. Where they are is looked at again whenever a tenth more pages are
-    known, and pages whose place changed by that are found little by little.
+    A place runs from 0, below all of them, to 1. The places are updated whenever the number of known pages has grown
+    by a tenth, and pages whose place changed by that are found step by step.
 
     *Memory*: 4 bytes a page.
     """
@@ -357,26 +355,26 @@ class Scale:
     def __init__(self, weights: Mapping[str, float], values: Mapping[str, Value]) -> None:
         self._values = [(weights[name], values[name]) for name in weights]
         self._cuts: list[list[float]] = [[] for _ in weights]  # values that cut those of the waiting pages into parts
-        self._placed = array("f")  # by page, as it was said last
-        self._known = 0  # pages when it was cut last
-        self._next = 0  # page to look at again
+        self._placed = array("f")  # by page, as last returned
+        self._known = 0  # pages at the last cut
+        self._next = 0  # next page to check
 
     def column(self) -> NDArray[np.float64]:
-        """Return what each page was worth when :meth:`rank` was asked last, shape (n,)."""
+        """Return the value of each page from the last call of :meth:`rank`, shape (n,)."""
         return np.array(self._placed, np.float64)
 
     def add(self) -> None:
-        """There is one more page."""
+        """Add a page."""
         self._placed.append(0.0)
 
     def rank(self, page: int) -> float:
-        """Return what a page is worth, from 0 to the sum of the weights."""
+        """Return the value of a page, from 0 to the sum of the weights."""
         rank = self._worked_out(page)
         self._placed[page] = rank
         return rank
 
     def sweep(self, graph: LinkGraph, changed: dict[int, None]) -> None:
-        """Look at some pages again, and note those that wait and changed their place."""
+        """Check some pages again, and record queued ones whose place changed."""
         if len(graph) > _GROWTH * self._known + _FIRST:
             self._cut(graph)
         for page in range(self._next, min(self._next + _SWEPT, len(self._placed))):
@@ -403,9 +401,10 @@ class Scale:
 
 
 def location(url: str, *, suffixes: Collection[str] = (), words: Collection[str] = ()) -> float:
-    """Return what a URL alone says of its page: 1 for a suffix of its host, 1 for each word, less 1 for each folder.
+    """Return the importance of a page by its URL alone: 1 for a suffix of its host, 1 for each word, minus 1 for each
+    folder.
 
-    This is the location metric of the paper, section 2, with weights of our own.
+    This is the location metric of the paper, section 2, with custom weights.
 
     Examples
     --------

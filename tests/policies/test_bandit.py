@@ -379,10 +379,10 @@ def test_scores_for_some_arms_are_an_error() -> None:
     assert first is not None
     crawl.add(links(3, host="c"))
     with pytest.raises(
-        PolicyError, match=r"scores\(\) gave 2 scores, and links wait in 3 arms; return one for each arm"
+        PolicyError, match=r"scores\(\) gave 2 scores, and links are queued in 3 arms; return one for each"
     ):
         crawl.next()
-    with pytest.raises(PolicyError, match=r"scores\(\) gave 2 scores, and links wait in 3 arms"):
+    with pytest.raises(PolicyError, match=r"scores\(\) gave 2 scores, and links are queued in 3 arms"):
         check_policy(TooShort)
 
 

@@ -107,7 +107,7 @@ def test_an_arm_scored_minus_infinity_comes_last() -> None:
 def test_an_awake_arm_beyond_the_scores_is_an_error() -> None:
     """Links in arms that got no score would never be chosen; where such arms sleep, all is well."""
     for scores, awake in (([-math.inf, 1.0], [3, 0, 2]), ([0.5], [0, 0, 2]), ([], [0, 1])):
-        with pytest.raises(PolicyError, match=f"gave {len(scores)} scores, and links wait in {len(awake)} arms"):
+        with pytest.raises(PolicyError, match=f"gave {len(scores)} scores, and links are queued in {len(awake)} arms"):
             best_arm(np.array(scores), np.array(awake))
     assert best_arm(np.array([0.5, 0.7]), np.array([1, 1, 0])) == 1
 

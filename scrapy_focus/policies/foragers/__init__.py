@@ -1,4 +1,4 @@
-"""Foragers: a fleet of small crawlers, each with its own starting points and its own taste for links."""
+"""Foragers: a fleet of small crawlers, each with its own starting points and preferences for links."""
 
 from scrapy_focus.policies.foragers.policy import Foragers
 

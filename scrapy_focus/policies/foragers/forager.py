@@ -1,4 +1,4 @@
-"""One forager: what it knows, where it is, and how it learns; pages are known to it by their keys.
+"""One forager: its knowledge, its position, and how it learns; it knows pages by their keys.
 
 The numbers of the algorithms are those of the paper.
 
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
     from scrapy_focus.policies.foragers.rules import Rules
     from scrapy_focus.policies.foragers.td import Td
 
-_SENT = 20_000  # documents that a forager remembers to have sent
+_SENT = 20_000  # documents that a forager remembers as sent
 _OPEN = 5_000  # links of a path that it may still follow
-_OFFERED = 1_000  # links from elsewhere that it did not follow yet
+_OFFERED = 1_000  # links from elsewhere that it has not followed yet
 
 
 class Step:
-    """One page of a path, and those that are looked at from there."""
+    """One page of a path, and the pages looked at from there."""
 
     __slots__ = ("is_looked", "key", "reward", "value", "waits")
 
     def __init__(self, key: int, value: float) -> None:
         self.key = key
-        self.value = value  # that was expected when it was chosen
+        self.value = value  # expected value when it was chosen
         self.reward = 0.0  # so far, of this page and those that were looked at
         self.is_looked = False  # whether the links of the page were looked at
-        self.waits: dict[int, None] = {}  # keys of the pages that have not come
+        self.waits: dict[int, None] = {}  # keys of the pages still awaited
 
 
 class Forager:
-    """What a forager knows and what it did.
+    """The knowledge and history of a forager.
 
     Parameters
     ----------
     number
-        By which it is known; never given twice.
+        Its id; never reused.
     seat
-        Its place among the others, from 0: where one died, another one may sit.
+        Its place among the others, from 0: a new forager may take the seat of a dead one.
     born
-        When it came to be, in seconds since the epoch.
+        Time of its birth, in seconds since the epoch.
     home
-        The number of the host that it keeps to; -1: it goes anywhere.
+        The number of the host that it is limited to; -1: no limit.
     weblog
         Its starting points, each with its value.
     td
-        What it knows of states.
+        Its values of states.
     rules
-        By which it lives.
+        The constants that it uses.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class Forager:
         self.score = rules.first
         self.children = 0
         self.sent = 0  # documents
-        self.earned = 0  # of these, those that nobody sent before
+        self.earned = 0  # of these, those that nobody had sent before
         self.requests = 0
         self.used = 0  # requests in this turn
-        self.unasked = 0  # steps since the last request: those to pages that were visited just before
+        self.unasked = 0  # steps since the last request: those to recently visited pages
         self.path: list[tuple[int, float]] = []  # pages in order, each with the reward of its step
         self.open = OpenLinks()  # of the path
         self.offered: OrderedDict[int, None] = OrderedDict()  # links from elsewhere, open in each path until followed
         self.visited: set[int] = set()  # pages of the path
-        self.step: Step | None = None  # that it is at
+        self.step: Step | None = None  # its current page
         self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
         self._before: NDArray[np.float32] | None = None  # state of the last page of the path
         self._had: OrderedDict[int, tuple[int, float]] = OrderedDict()  # by page: the version that it sent, and when
@@ -100,13 +100,13 @@ class Forager:
         self.__dict__.update(state, _had=OrderedDict(had))
 
     def is_over(self) -> bool:
-        """Whether the path has come to its end, by its length or as no link is left (algorithm 11)."""
+        """Whether the path has ended, by its length or because no link is left (algorithm 11)."""
         return not self.path or len(self.path) > self.rules.steps or not self.open
 
     def learn_path(self) -> None:
-        """Let the pages of the path have their places in the weblog (algorithm 1).
+        """Add the pages of the path to the weblog (algorithm 1).
 
-        What a page is worth is what its step earned and all later ones of the path.
+        The value of a page is the reward of its step and all later ones of the path.
         """
         total = 0.0
         for key, reward in reversed(self.path):
@@ -116,7 +116,7 @@ class Forager:
         self.keep_best()
 
     def keep_best(self) -> None:
-        """Let the weblog be in the order of its values, and no longer than it may be."""
+        """Sort the weblog by value, and cut it to its maximum length."""
         best = sorted(self.weblog.items(), key=lambda entry: -entry[1])
         self.weblog = dict(best[: self.rules.weblog])
 
@@ -138,7 +138,7 @@ class Forager:
         return self.step
 
     def discover(self, links: Iterable[int]) -> None:
-        """Let links of a page be open that the path has not visited, as many as there is room for (algorithm 12)."""
+        """Open links of a page that the path has not visited, as many as there is room for (algorithm 12)."""
         for key in links:
             if len(self.open) >= _OPEN:
                 return
@@ -146,16 +146,16 @@ class Forager:
                 self.open.add(key)
 
     def offer(self, key: int) -> None:
-        """Let a link be open that was found elsewhere, until it is followed: no page on its paths may have it."""
+        """Open a link found elsewhere, until it is followed: pages on its paths may not have it."""
         self.offered[key] = None
         if len(self.offered) > _OFFERED:
             self.offered.popitem(last=False)
         self.discover([key])
 
     def wants_to_send(self, key: int, version: int, changed: float | None, now: float) -> bool:
-        """Whether it sends a document: one that changed in the last hours and that it did not send yet (algorithm 5).
+        """Whether it sends a document: one that changed in the last hours and that it has not sent yet (algorithm 5).
 
-        ``changed`` and ``now`` are in seconds since the epoch; ``None``: nobody knows.
+        ``changed`` and ``now`` are in seconds since the epoch; ``None``: unknown.
         """
         if changed is None or now - changed > self.rules.hours * 3600:
             return False
@@ -177,7 +177,8 @@ class Forager:
             self.step.reward += self.rules.reward if is_new else -self.rules.penalty
 
     def end_step(self, state: NDArray[np.float32], *, learns: bool) -> None:
-        """All pages of the step have come: learn from it, if this one learns the order of links (algorithm 4).
+        """Finish a step when all its pages have arrived: learn from it, if the forager learns the order of links
+        (algorithm 4).
 
         ``state`` is that of the page of the step, shape (k,).
         """
@@ -190,9 +191,9 @@ class Forager:
         self._before = state
 
     def halve(self, rng: np.random.Generator) -> dict[int, float]:
-        """Move the entries of a child's weblog out of one's own: half of a full one, drawn at random (algorithm 6).
+        """Move the entries of a child's weblog out of this one: half of a full one, drawn at random (algorithm 6).
 
-        Of a weblog that is not full it is half, and one entry stays at least.
+        Half of a weblog that is not full moves, and at least one entry stays.
         """
         keys: Sequence[int] = list(self.weblog)
         n = self.rules.weblog // 2 if len(keys) >= self.rules.weblog else len(keys) // 2

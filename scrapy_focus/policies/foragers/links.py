@@ -1,4 +1,4 @@
-"""Links that were not fetched: what is promised by their features."""
+"""Links that were not fetched: predictions from their features."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link
 
 
-_ARMS = 1024  # places on pages that are told apart
+_ARMS = 1024  # places on pages that are distinguished
 _CAME_UP = np.uint16(0x5BD1)  # turns features into those of links that came up
 
 
 class LinkBook:
-    """Remembers the features of links until their pages come, and learns from what these are worth.
+    """Remembers the features of links until their pages arrive, and learns from the rewards of these.
 
     Parameters
     ----------
     most
-        Links that are remembered: those that were found last.
+        Number of links to remember: the most recently found ones.
 
     Notes
     -----
@@ -43,9 +43,10 @@ class LinkBook:
         self._at = np.zeros(0)  # when each was found, in seconds since the epoch
 
     def found(self, links: Sequence[Link], at: float, *, came_up: bool = False) -> None:
-        """Links were found on a page, in document order; ``came_up``: one that had been visited without them.
+        """Record links found on a page, in document order; ``came_up``: the page had been visited before without
+        them.
 
-        Those are likely to be new, whatever they look like. So they have features of their own.
+        Such links are likely to be new, whatever their words. So they have features of their own.
         """
         rows = self.values.rows(links)
         if came_up:
@@ -62,18 +63,18 @@ class LinkBook:
             self._rows[slot] = row
 
     def fetched(self, key: int, reward: float) -> None:
-        """The page of a link came."""
+        """Learn from the page of a link."""
         slot = self.slots.take(key)
         if slot >= 0:
             self.values.learn(self._rows[slot], reward)
 
     def arms(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where links were found, as numbers of places on pages, shape (n,); -1 where nobody knows."""
+        """Return where links were found, as numbers of places on pages, shape (n,); -1 if unknown."""
         places = self._rows[slots, -1].astype(np.int64)
         return np.where(places != NOTHING, places % _ARMS, -1)
 
     def ages(self, slots: NDArray[np.int64], now: float) -> NDArray[np.float64]:
-        """Return for how long links are known, in seconds, shape (n,)."""
+        """Return the time since links were found, in seconds, shape (n,)."""
         found: NDArray[np.float64] = np.maximum(now - self._at[slots], 0.0)
         return found
 

@@ -1,7 +1,7 @@
-"""What is remembered of the pages that a crawl saw last: their links, what they are about, and when they changed.
+"""A memory of the most recently seen pages: their links, their topic, and when they changed.
 
-A page that comes back as it was has no links and no text, and yet a forager goes on from it. So what it said is
-remembered, of so many pages as have room.
+An unchanged page arrives without links and text, and yet a forager continues from it. So the contents of recent pages
+are remembered, up to a limit.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LINKS = 300  # of a page that are remembered
+LINKS = 300  # links of a page that are remembered
 
 _NONE = np.zeros(0, np.int64)
 
 
 class Known:
-    """What is known of one page, as long as it is remembered."""
+    """The record of one page, while it is remembered."""
 
     __slots__ = ("_pages", "slot")
 
@@ -35,23 +35,23 @@ class Known:
 
     @property
     def at(self) -> float:
-        """When it was visited last, in seconds since the epoch; 0: never."""
+        """Time of the last visit, in seconds since the epoch; 0: never."""
         return self._pages.at[self.slot]
 
     @at.setter
     def at(self, value: float) -> None:
-        """Remember that."""
+        """Set it."""
         self._pages.at[self.slot] = value
 
     @property
     def changed(self) -> float | None:
-        """When the document changed last, likewise; ``None``: it says nothing, or is none."""
+        """Time of the last change of the document, likewise; ``None``: not stated, or not a document."""
         changed = self._pages.changed[self.slot]
         return None if isnan(changed) else changed
 
     @changed.setter
     def changed(self, value: float | None) -> None:
-        """Remember that."""
+        """Set it."""
         self._pages.changed[self.slot] = nan if value is None else value
 
     @property
@@ -61,29 +61,29 @@ class Known:
 
     @links.setter
     def links(self, value: NDArray[np.int64]) -> None:
-        """Remember that."""
+        """Set them."""
         self._pages.links[self.slot] = value
 
     @property
     def version(self) -> int:
-        """Another number for another content."""
+        """A number that identifies the content."""
         return self._pages.version[self.slot]
 
     @version.setter
     def version(self, value: int) -> None:
-        """Remember that."""
+        """Set it."""
         self._pages.version[self.slot] = value
 
 
 class Pages:
-    """Remembers the pages that were seen last.
+    """Remembers the most recently seen pages.
 
     Parameters
     ----------
     k
         Length of the state of a page.
     most
-        Pages that are remembered.
+        Number of pages to remember.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class Pages:
         self.most = most
         self.k = k
         self.slots = Slots()
-        self.at = array("d")  # of these and the following, by number, what Known says
+        self.at = array("d")  # of these and the following, by number, the fields of Known
         self.changed = array("d")
         self.version = array("q")
         self.links: list[NDArray[np.int64]] = []
@@ -108,17 +108,17 @@ class Pages:
         return iter(self.slots)
 
     def get(self, key: int) -> Known | None:
-        """Return what is known of a page, ``None`` where nothing is."""
+        """Return the record of a page, ``None`` if there is none."""
         slot = self.slots.get(key)
         return None if slot < 0 else Known(self, slot)
 
     def visited(self, key: int) -> float:
-        """Return when a page was visited last, in seconds since the epoch; 0 where that is not known."""
+        """Return the time of the last visit of a page, in seconds since the epoch; 0 if unknown."""
         slot = self.slots.get(key)
         return 0.0 if slot < 0 else self.at[slot]
 
     def see(self, key: int) -> Known:
-        """Return what is known of a page that is seen now, which makes room for it."""
+        """Return the record of a page that is seen now; an old record may be dropped for it."""
         slot = self.slots.get(key)
         if slot < 0:
             if len(self.slots) >= self.most:
@@ -143,16 +143,16 @@ class Pages:
         self._states[page.slot] = state
 
     def state(self, key: int) -> NDArray[np.float32]:
-        """Return the state of a page, shape (k,); zeros where it is not known."""
+        """Return the state of a page, shape (k,); zeros if unknown."""
         state: NDArray[np.float32] = self.states([key])[0]
         return state
 
     def states(self, keys: Sequence[int]) -> NDArray[np.float32]:
-        """Return the states of pages, shape (n, k); zeros where they are not known."""
+        """Return the states of pages, shape (n, k); zeros if unknown."""
         return self.states_at(self.slots.of(keys))
 
     def states_at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the states of pages by their numbers, shape (n, k); zeros where they are not known, or that is -1."""
+        """Return the states of pages by their numbers, shape (n, k); zeros if unknown, or if the number is -1."""
         found = np.zeros((len(slots), self.k), np.float32)
         known = (slots >= 0) & (slots < len(self._states))
         found[known] = self._states[slots[known]]

@@ -1,8 +1,9 @@
-"""Foragers: a fleet of small crawlers that look for news, each with its own starting points and taste for links.
+"""Foragers: a fleet of small crawlers that look for news, each with its own starting points and preferences for
+links.
 
-A forager goes from page to page for a while, and starts anew. It learns in two ways: by what its paths earned it keeps
-good starting points, its *weblog*, and by temporal differences it learns which links lead on. A document that nobody
-sent before earns a reward. Foragers that earn enough multiply, and the others die.
+A forager walks from page to page for a while, and then starts again. It learns in two ways: it keeps good starting
+points, its *weblog*, by the rewards of its paths, and it learns by temporal differences which links to follow. A
+document that nobody sent before earns a reward. Foragers that earn enough multiply, and the others die.
 
 References
 ----------
@@ -58,14 +59,14 @@ PUBLISHED = "palotai-2005"
 _MOST_FORAGERS = 1000
 _KNOWN_ARM = 0  # of pages that nobody wants now
 _PAGES = 1 << 15  # that are remembered
-_MOVED = 1 << 15  # pages of which it is remembered that they are known by another key
-_SEEDS = 1 << 15  # starting points that are remembered for those who have no other
-_FAILING = 1 << 15  # pages of which it is remembered that they could not be had
-_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
-_LONGEST = 14 * 86400.0  # of such a time
-_UNASKED = 10  # steps in a row to pages that were visited just before, without a request
-_SHORTLY = 1.0  # seconds until it is looked again whether hosts are free that all are wanted of
-_FOR_NOW = (408, 429)  # errors below 500 that pass
+_MOVED = 1 << 15  # pages remembered under a second key
+_SEEDS = 1 << 15  # starting points remembered for foragers without one
+_FAILING = 1 << 15  # failed pages that are remembered
+_RETRY = 3600.0  # seconds until a failed page is requested again, doubled each time
+_LONGEST = 14 * 86400.0  # upper limit of that time
+_UNASKED = 10  # steps in a row to recently visited pages, without a request
+_SHORTLY = 1.0  # seconds until busy hosts of all wanted pages are checked again
+_FOR_NOW = (408, 429)  # errors below 500 that are temporary
 
 
 _PARTS = {"start": "start of walk, step", "step": "step", "look": "a page linked from step"}  # of a walk
@@ -73,25 +74,25 @@ _PARTS = {"start": "start of walk, step", "step": "step", "look": "a page linked
 
 @configurable
 class Foragers(Policy):
-    """A fleet of foragers, which look for documents that nobody sent before.
+    """A fleet of foragers that look for documents that nobody sent before.
 
-    A forager starts from one of the best pages of its weblog, and goes on to links of the pages on its path, a hundred
-    steps. At each step it fetches a page and looks at those that the page links to. What is young among these, and was
-    not sent by it as it is, it sends; the first who sends a document earns. All share the requests of one crawl: a page
-    that two want is fetched once, and both get to know it.
+    A forager starts from one of the best pages of its weblog, and follows links of the pages on its path for a
+    hundred steps. At each step it fetches a page and looks at the pages that it links to. It sends those that are
+    young and that it has not sent in this version; the first to send a document earns the reward. All share the
+    requests of one crawl: a page that two foragers want is fetched once, and both receive it.
 
     Notes
     -----
-    *Turns*: a forager has the requests of a turn, its step is ended, then it multiplies, dies, or stays, and the next
-    one has its turn. Where it can get nothing now, because its pages are on their way or their hosts busy, the others
-    are served. Of ``"learned"`` foragers, the one that expects most has the next request.
+    *Turns*: when a forager has used the requests of its turn, its step ends; then it multiplies, dies, or stays, and
+    the next one has its turn. While it can fetch nothing, because its pages are in flight or their hosts busy, the
+    others are served. Among ``"learned"`` foragers, the one with the largest expected reward has the next request.
 
-    *What is sent*: the goal says what a page is worth, and what it rewards nobody sent before. Whether a page is young
-    is read from its dates. So with any goal, foragers are rewarded for what it rewards; with a
-    :class:`~scrapy_focus.goals.news.ReinforcingAgent` for what the paper says.
+    *What is sent*: the goal gives the reward of a page, and the pages with a reward are those that nobody sent
+    before. The age of a page is read from its dates. So foragers work with any goal; a
+    :class:`~scrapy_focus.goals.news.ReinforcingAgent` gives the rewards of the paper.
 
-    *Memory*: the frontier has all known links. Of the 32,768 pages that were seen last, links, states and dates are
-    remembered, up to 3 kB a page. A forager has 5,000 open links at most, 20,000 documents that it sent in the last
+    *Memory*: the frontier has all known links. Links, states and dates of the 32,768 most recently seen pages are
+    remembered, up to 3 kB a page. A forager has at most 5,000 open links, 20,000 documents that it sent in the last
     day, and its weblog.
 
     References
@@ -115,31 +116,33 @@ class Foragers(Policy):
 
     mode: Mode | None = parameter(
         'What is learned. Of the paper: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``, the '
-        'default with a preset), or nothing (``"fixed"``). Who does not learn the weblog starts from the first '
-        'seeds; who does not learn the order has random weights. Beyond the paper, and the default: ``"learned"`` '
+        'default with a preset), or nothing (``"fixed"``). Without a learned weblog they start from the first '
+        'seeds; without a learned order weights are random. Beyond the paper, and the default: ``"learned"`` '
         "foragers start where most targets should have come up since the last visit, by learned rates, and follow "
         "links by their features.",
         default=None,
     )
     lookahead: Literal["full", "none"] | int = parameter(
-        'Which links of a page are fetched besides at each step: all (``"full"``), so many that promise most, or '
-        'none (``"none"``). What a page promises that was not fetched is told from the page with the link and its '
+        'Which links of a page are also fetched at each step: all (``"full"``), so many of the most promising, or '
+        'none (``"none"``). The value of an unfetched page is predicted from the page with the link and its '
         "words.",
         default="none",
         at_least=1,
     )
-    order: Order = parameter('Which link is next: that of the most value, or one at ``"random"``.', default="value")
+    order: Order = parameter(
+        'Which link is next: the one with the largest value, or one at ``"random"``.', default="value"
+    )
     territory: Territory = parameter(
-        'Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each '
-        "host of the seeds has one at least, and so has any other one as long as there is room. So all are asked at "
-        "the same time, where each may be asked only now and then.",
+        'Where a forager goes: to ``"any"`` host, or only on the ``"host"`` of its first starting point. Then each '
+        "host of the seeds has at least one, and so has any other while there is room. So all hosts are used at "
+        "the same time, if each allows only a slow rate.",
         default="any",
     )
     shortest: float = parameter(
-        "Seconds for which a page is not fetched again: what was seen of it is remembered.", default=60.0, at_least=0
+        "Seconds for which a page is not fetched again, and the remembered version is used.", default=60.0, at_least=0
     )
     roam: float = parameter(
-        'Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.',
+        'Share of the steps in which a ``"learned"`` forager stays on its path, although more is expected elsewhere.',
         default=0.2,
         at_least=0,
         at_most=1,
@@ -151,8 +154,8 @@ class Foragers(Policy):
         at_least=0,
         at_most=1,
     )
-    fewest: int = parameter("Foragers that there are at least.", default=2, at_least=1, at_most=_MOST_FORAGERS)
-    most: int = parameter("Foragers that there are at most.", default=16, at_least=1, at_most=_MOST_FORAGERS)
+    fewest: int = parameter("Minimum number of foragers.", default=2, at_least=1, at_most=_MOST_FORAGERS)
+    most: int = parameter("Maximum number of foragers.", default=16, at_least=1, at_most=_MOST_FORAGERS)
     rules: Mapping[str, Any] | None = parameter(
         "Further constants, by name: the fields of :class:`~scrapy_focus.policies.foragers.rules.Rules`.", default=None
     )
@@ -176,7 +179,7 @@ class Foragers(Policy):
         if self.fewest > self.most or self.roam + self.explore > 1:
             raise ConfigError(
                 f"Foragers(fewest={self.fewest}, most={self.most}, roam={self.roam}, explore={self.explore}): fewest "
-                "is no more than most, and roam and explore are 1 at most together"
+                "is at most the value of most, and roam and explore are at most 1 together"
             )
         with error_about(self, "rules", self.rules):
             self._rules = Rules.of(self.rules)
@@ -192,7 +195,7 @@ class Foragers(Policy):
 
     @property
     def learns(self) -> Mode:
-        """What is learned: ``mode``, or what it is by default."""
+        """The actual mode: ``mode``, or its default."""
         return self.mode or ("WLRL" if self.preset else "learned")
 
     @property
@@ -211,7 +214,7 @@ class Foragers(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         rules = self._rules
         self._looks, self._spares = ("full", 0.0) if self.preset else (self.lookahead, self.shortest)
-        self._reads = self.learns != "learned"  # when pages changed, and what they are about
+        self._reads = self.learns != "learned"  # times and topics of pages
         self._texts: TextStates | None = None
         if self._reads and self.order == "value":
             self._texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
@@ -221,19 +224,19 @@ class Foragers(Policy):
         self.fleet: dict[int, Forager] = {}  # by number, in the order of turns
         self.seeds: dict[int, str] = {}  # their URLs, by key
         self.born = 0  # foragers so far
-        self.sent = 0  # documents, by those that are dead, too
+        self.sent = 0  # documents, including those of dead foragers
         self.earned = 0
         self._turn = 0  # seat of the forager whose turn it is
-        self._blocked = -1.0  # when nothing could be had last though something is wanted
-        self._wanted: dict[int, list[int]] = {}  # by key of a page: the numbers of the foragers that wait for it
+        self._blocked = -1.0  # when nothing was free last though something is wanted
+        self._wanted: dict[int, list[int]] = {}  # by key of a page: the numbers of the foragers that want it
         self._n = 0  # links that were placed or wanted so far
-        self._found: dict[int, _Found] = {}  # links of pages whose outcome is being told, by pick
-        self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
-        self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
+        self._found: dict[int, _Found] = {}  # links of pages whose outcome is not yet learned, by pick
+        self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: its canonical key
+        self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # failures, and when to try again
         self._sample: list[int] = []  # pages that were read before the states were made
         self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
-        self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
+        self._placing: frozenset[int] = frozenset()  # keys that are about to be queued
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -272,10 +275,12 @@ class Foragers(Policy):
         if self._wanted or self.frontier.flying:
             self._blocked = self.now
             return None
-        return self.frontier.pop(_KNOWN_ARM, busy)  # nobody has where to start from
+        return self.frontier.pop(_KNOWN_ARM, busy)  # no forager has a starting point
 
     def _seat_of(self, awake: NDArray[np.intp]) -> int:
-        """Return which of those who can have a page now has the next one: whose turn it is, or who expects most."""
+        """Return which forager with a free page has the next one: the one whose turn it is, or with the largest
+        expected reward.
+        """
         seats = {forager.seat: forager for forager in self.fleet.values()}
         steps = [(seat, seats[seat].step) for seat in awake.tolist() if seat in seats]
         if self.learns == "learned" and len(steps) > 1 and self.rng.random() >= self.explore:
@@ -313,23 +318,23 @@ class Foragers(Policy):
         place = self._where(key)
         if place.arm != _KNOWN_ARM:
             return place._replace(after=self._not_before(key))
-        if outcome.pick.arm != _KNOWN_ARM:  # above those that were never fetched; from there nobody went on
+        if outcome.pick.arm != _KNOWN_ARM:  # above those that were never fetched, which nobody walked through
             place = place._replace(rank=float(self._n))
         return place._replace(after=self._retry_at(key))
 
     def due(self) -> float | None:
-        """Return when the first page can be asked for again that is waited for, where none can be now."""
+        """Return when the first wanted page can be requested again, if none can be now."""
         if not self._wanted or self._blocked != self.now:
             return None
         return max(min(map(self._not_before, self._wanted)), self.now + _SHORTLY)
 
     def release(self, pick: Pick) -> None:
-        self._found.pop(pick.id, None)  # links of a part of its page, if it was on its way when a run ended
+        self._found.pop(pick.id, None)  # links of a part of its page, if it was in flight when a run ended
         if (pick.key in self._wanted) != (pick.arm != _KNOWN_ARM):
             self.frontier.move([pick.key], [self._where(pick.key)])
 
     def give_up(self, n: int) -> int:
-        """Give up pages that nobody wants, and then those that are wanted; unfetched ones first, the youngest first."""
+        """Give up pages that nobody wants, and then wanted ones; unfetched ones first, the youngest first."""
         given = self.frontier.drop(_KNOWN_ARM, min(n, int(self.frontier.waiting[_KNOWN_ARM])))
         if given < n:  # wanted pages, too
             given += super().give_up(n - given)
@@ -388,7 +393,7 @@ class Foragers(Policy):
     # Pages
 
     def _where(self, key: int) -> Placement:
-        """Return where a page is to wait."""
+        """Return where a page is to be queued."""
         self._n += 1
         for number in self._wanted.get(key, ()):
             return Placement(1 + self.fleet[number].seat, -float(self._n))
@@ -418,13 +423,13 @@ class Foragers(Policy):
             _remember(self._failing, key, (min(misses + 1, 30), outcome.at + wait), _FAILING)
 
     def _known_by(self, key: int) -> int:
-        """Return the key by which a page is known: its own, or where it leads, in any number of redirects."""
+        """Return the canonical key of a page: its own, or that of its redirect target after any number of redirects."""
         while (other := self._moved.get(key)) is not None:
             key = other
         return key
 
     def _see(self, outcome: Outcome, found: _Found) -> Known | None:
-        """Remember what a page said; ``None`` where nothing came."""
+        """Remember the contents of a page; ``None`` if nothing arrived."""
         if outcome.error:
             return None
         key = outcome.pick.key
@@ -443,7 +448,7 @@ class Foragers(Policy):
         return page
 
     def _read(self, key: int, known: Known, page: Page, at: float) -> None:
-        """Read when a document changed, and what it is about."""
+        """Read when a document changed, and its state."""
         document = document_of(page)
         if document.is_document:
             said = document.changed_at(at)
@@ -465,7 +470,7 @@ class Foragers(Policy):
             self._sample.clear()
 
     def _predict(self, key: int, links: Sequence[Link], texts: TextStates) -> None:
-        """Say what links may lead to that were not fetched, by the page and their words."""
+        """Predict the states of linked pages that were not fetched, by the page and the words of the links."""
         if not texts.version:
             return
         words = [f"{link.anchor} {' '.join(url_words(link.url))}" for link in links]
@@ -478,7 +483,7 @@ class Foragers(Policy):
     # Foragers
 
     def _start_from(self, links: Sequence[Link]) -> None:
-        """Let these links be starting points, and let there be foragers."""
+        """Make these links starting points, and create the first foragers."""
         self.seeds |= {link.key: link.url for link in links[: max(0, _SEEDS - len(self.seeds))]}
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
@@ -491,7 +496,7 @@ class Foragers(Policy):
                 self._go_on(forager)
 
     def _offer_starts(self, forager: Forager, links: Sequence[Link]) -> None:
-        room = self._rules.weblog  # for more there is none, as all new ones are worth the same
+        room = self._rules.weblog  # no more than that, because all new ones have the same value
         for link in links:
             if room and self._is_home(forager, link.key):
                 room -= link.key not in forager.weblog
@@ -500,9 +505,9 @@ class Foragers(Policy):
         forager.keep_best()
 
     def _settle_on(self, links: Sequence[Link], home: int) -> None:
-        """Let there be a forager on each host that has none, from the first link to it on, while there is room.
+        """Create a forager on each host without one, from the first link to it on, while there is room.
 
-        Other links that lead away from ``home`` are open to the one of those who live there that was asked least.
+        Other links that lead away from ``home`` are opened for the least asked forager of their host.
         """
         for link in links:
             other = self._home_of(link.key)
@@ -515,14 +520,14 @@ class Foragers(Policy):
                 self._start_from([link])
 
     def _found_colony(self, home: int, n: int) -> None:
-        """Let there be so many new foragers."""
+        """Create so many foragers."""
         at_home = (key for key in self.seeds if self._home_of(key) == home)
         weblog = dict.fromkeys(islice(at_home, self._rules.weblog), 0.0)
         for _ in range(n):
             self._add(home, dict(weblog))
 
     def _add(self, home: int, weblog: dict[int, float], td: Td | None = None) -> Forager | None:
-        """Let there be one more forager, where there is a seat; it has not gone anywhere yet."""
+        """Create one forager, if there is a seat; it has not gone anywhere yet."""
         taken = {forager.seat for forager in self.fleet.values()}
         seat = next((seat for seat in range(_MOST_FORAGERS) if seat not in taken), None)
         if seat is None:
@@ -542,7 +547,7 @@ class Foragers(Policy):
         return forager.home < 0 or self._home_of(key) == forager.home
 
     def _tell(self, forager: Forager, outcome: Outcome, page: Known | None, *, is_new: bool, asked: bool) -> None:
-        """A page came that a forager waits for; ``asked``: it is the one for which it was fetched."""
+        """Receive a page that a forager waits for; ``asked``: the forager that it was fetched for."""
         key, step = outcome.pick.key, forager.step
         forager.requests += asked
         forager.used += asked
@@ -575,7 +580,7 @@ class Foragers(Policy):
                     self._end_turn(forager)
 
     def _begin(self, forager: Forager) -> bool:
-        """Let a forager take its next step (algorithm 11); ``False`` where it has nowhere to go."""
+        """Let a forager take its next step (algorithm 11); ``False`` if it has nowhere to go."""
         if self.learns == "learned":
             return self._begin_best(forager)
         chosen = None if forager.is_over() else self._next_of(forager)
@@ -592,9 +597,9 @@ class Foragers(Policy):
         return True
 
     def _begin_best(self, forager: Forager) -> bool:
-        """Let a forager go where most is expected: on along its path, or anew from a page of its weblog.
+        """Move a forager where most is expected: along its path, or to a page of its weblog.
 
-        ``False`` where it has nowhere to go.
+        ``False`` if it has nowhere to go.
         """
         chance = float(self.rng.random())
         known = [key for key in forager.weblog if key in self.rates] if chance < self.explore else []
@@ -614,9 +619,9 @@ class Foragers(Policy):
         return bool(starts)
 
     def _go_to_best(self, forager: Forager, others: list[int], *, on_path: bool = False) -> bool:
-        """Let a forager go where most is expected, to an open link of its path or else to begin a new one.
+        """Move a forager where most is expected: to an open link of its path, or to the start of a new one.
 
-        ``False`` where none of these pages can be had now.
+        ``False`` if none of these pages is free now.
         """
         values = self._open_expected(forager) if on_path and not forager.is_over() else np.zeros(0)
         keys, n_open = forager.open.keys, len(values)
@@ -634,22 +639,22 @@ class Foragers(Policy):
         return False
 
     def _learn_rates(self, forager: Forager) -> None:
-        """Let the pages on which most targets come up be in the weblog."""
+        """Fill the weblog with the pages where most targets come up."""
         keys = [key for key in dict.fromkeys([*forager.weblog, *(key for key, _ in forager.path)]) if key in self.rates]
         forager.weblog |= dict(zip(keys, self.rates.a_day(keys).tolist(), strict=True))
         forager.keep_best()
 
     def _fetch_or_recall(self, forager: Forager, step: Step) -> None:
-        """Let the page of a step be fetched, unless it was visited just before, and its links are remembered."""
+        """Fetch the page of a step, unless it was just visited and its links are remembered."""
         if self._is_spared(step.key) and forager.unasked < _UNASKED:
             forager.unasked += 1
         else:
             self._want(forager, step, [step.key])
 
     def _next_of(self, forager: Forager) -> tuple[int, float] | None:
-        """Return the open link that is next, and what is expected of it (algorithm 3); ``None`` where none can be had.
+        """Return the next open link and its expected value (algorithm 3); ``None`` if none is free.
 
-        Equals are in the order of chance.
+        Equal ones are in random order.
         """
         keys, values = forager.open.keys, self._open_values(forager)
         recalls = self._looks != "none" and forager.unasked < _UNASKED
@@ -665,7 +670,7 @@ class Foragers(Policy):
         return chosen
 
     def _values(self, forager: Forager, keys: Sequence[int]) -> NDArray[np.float64]:
-        """Return what each link promises to a forager that goes by states, shape (n,)."""
+        """Return the value of each link for a forager that goes by states, shape (n,)."""
         if self.order == "random":
             return np.zeros(len(keys))
         return forager.td.value(self.pages.states(keys))
@@ -688,8 +693,8 @@ class Foragers(Policy):
     def _expected_at(self, visited: NDArray[np.int64], linked: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the same for pages by their numbers.
 
-        Of those that were never visited it is what the link promises, or what came up since it is known where pages of
-        its place are like those that were.
+        For pages that were never visited it is the prediction for the link, or the targets that came up since it is
+        known, if pages at its place are like those that were visited.
         """
         expected = np.maximum(self.rates.expected(visited, self.now), self.links.promises(linked))
         at = np.flatnonzero((linked >= 0) & (visited < 0))
@@ -700,7 +705,7 @@ class Foragers(Policy):
         return expected
 
     def _starts_of(self, forager: Forager) -> list[int]:
-        """Return the starting list: pages that can be had, or else the one that can be had again first."""
+        """Return the starting list: free pages, or else the one that is free first."""
         self._forget_gone(forager)
         if not forager.weblog:
             forager.weblog = dict.fromkeys(self._seeds_of(forager), 0.0)
@@ -714,7 +719,7 @@ class Foragers(Policy):
         return [key for key in seeds if self._is_there(key)]
 
     def _forget_gone(self, forager: Forager) -> None:
-        """Remove pages from the weblog that are not there any more; one that moved stands under its new key."""
+        """Remove pages from the weblog that no longer exist; a moved one is listed under its new key."""
         gone = [key for key in forager.weblog if not self._is_there(key)]
         for key in gone:
             value = forager.weblog.pop(key)
@@ -726,12 +731,12 @@ class Foragers(Policy):
             forager.keep_best()
 
     def _not_before(self, key: int) -> float:
-        """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
+        """Return when a page may be fetched, in seconds since the epoch: not just after a fetch or a failure."""
         at = self.pages.visited(key) if self._spares else 0.0
         return max(at + self._spares if at else 0.0, self._retry_at(key))
 
     def _retry_at(self, key: int) -> float:
-        """Return when a page may be fetched that could not be had, likewise; 0 for any other."""
+        """Return when a failed page may be fetched, likewise; 0 for any other."""
         return self._failing.get(key, (0, 0.0))[1]
 
     def _can_be_had(self, key: int) -> bool:
@@ -739,13 +744,13 @@ class Foragers(Policy):
         return self._retry_at(key) <= self.now and self._is_there(key)
 
     def _is_there(self, key: int) -> bool:
-        """Whether a page can be fetched, now or later: it waits or sleeps, is on its way, or will wait in a moment."""
+        """Whether a page can be fetched, now or later: it is queued, asleep, in flight, or about to be queued."""
         if key in self._wanted or key in self._placing:
             return True
         return self.frontier.states([key])[0] in (State.WAITING, State.FLYING)
 
     def _look(self, forager: Forager, step: Step) -> None:
-        """Let the links of a page be open, and fetch those that are to be looked at (algorithm 12)."""
+        """Open the links of a page, and fetch those to be looked at (algorithm 12)."""
         page = self.pages.get(step.key)
         if page is None:
             return
@@ -756,7 +761,7 @@ class Foragers(Policy):
         self._want(forager, step, [key for key in looked if self._can_be_had(key)])
 
     def _looked_at(self, forager: Forager, links: list[int]) -> list[int]:
-        """Return those links of a page at which a forager looks before it goes to one."""
+        """Return the links of a page that a forager looks at before it follows one."""
         if self._looks == "none":
             return []
         looked = [key for key in links if not self._is_spared(key)]
@@ -765,7 +770,7 @@ class Foragers(Policy):
         return looked
 
     def _is_spared(self, key: int) -> bool:
-        """Whether a page was visited so shortly before that it is not fetched again."""
+        """Whether a page was visited so recently that it is not fetched again."""
         at = self.pages.visited(key) if self._spares else 0.0
         return at > 0 and self.now - at < self._spares
 
@@ -774,7 +779,7 @@ class Foragers(Policy):
         return [keys[at] for at in best[:n].tolist()]
 
     def _want(self, forager: Forager, step: Step, keys: Sequence[int]) -> None:
-        """Let a forager wait for pages, and these wait for their turn."""
+        """Let a forager wait for pages, and queue these for their turn."""
         fresh: list[int] = []
         for key in keys:
             step.waits[key] = None
@@ -785,13 +790,13 @@ class Foragers(Policy):
         self._move(fresh)
 
     def _move(self, keys: Sequence[int]) -> None:
-        """Let pages wait where they belong by now."""
+        """Update where pages are queued."""
         if not keys:
             return
         self.frontier.move(keys, [self._where(key)._replace(after=self._not_before(key)) for key in keys])
 
     def _offer(self, pick: Pick) -> None:
-        """A page came: let those start from there who have nowhere else to start from."""
+        """Receive a page: foragers without a starting point start there."""
         for forager in list(self.fleet.values()):
             if forager.step is None and self._is_home(forager, pick.key):
                 forager.weblog[pick.key] = 0.0
@@ -799,7 +804,7 @@ class Foragers(Policy):
                 self._go_on(forager)
 
     def _miss_lost(self) -> None:
-        """Let no forager wait for pages that were given up."""
+        """Release foragers that wait for pages that were given up."""
         lost = self._lost()
         numbers = dict.fromkeys(number for key in lost for number in self._wanted.pop(key))
         for number in numbers:
@@ -812,7 +817,7 @@ class Foragers(Policy):
                 self._go_on(self.fleet[number])
 
     def _lost(self) -> list[int]:
-        """Return the pages that foragers want and that are not in the frontier any more, nor about to be."""
+        """Return the pages that foragers want and that are neither in the frontier nor about to be."""
         lost = []
         for key, state in zip(self._wanted, self.frontier.states(list(self._wanted)), strict=True):
             if state not in (State.WAITING, State.FLYING) and key not in self._placing:
@@ -820,10 +825,10 @@ class Foragers(Policy):
         return lost
 
     def _end_turn(self, forager: Forager) -> None:
-        """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""
+        """Let a forager multiply, die or stay (algorithm 8), and give the next one its turn (algorithm 9)."""
         rules = self._rules
         forager.used = 0
-        # Also where it was not its turn: whose turn it is may wait for what another one asked for.
+        # Even if it was not its turn: the forager with the turn may wait for a page that another one requested.
         seats = sorted(each.seat for each in self.fleet.values())
         self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
         if forager.score >= rules.high and len(self.fleet) < self.most:
@@ -835,7 +840,7 @@ class Foragers(Policy):
         return forager.home >= 0 and sum(other.home == forager.home for other in self.fleet.values()) < 2
 
     def _multiply(self, parent: Forager) -> None:
-        """Let a forager have a child (algorithm 6)."""
+        """Create a child of a forager (algorithm 6)."""
         weblog = parent.halve(self.rng) if self.learns_weblog else dict(parent.weblog)
         urls = {key: parent.urls.get(key, "") for key in weblog}
         child = self._add(parent.home, weblog, parent.td.copy() if self.learns_order else None)
@@ -848,14 +853,14 @@ class Foragers(Policy):
 
 
 class _Found(NamedTuple):
-    """Links of a page whose outcome is being told: all keys, and the new ones of which more is to be known."""
+    """Links of a page whose outcome is not yet learned: all keys, and the new links with their features."""
 
     keys: list[int]
     links: list[Link]
 
 
 def _remember(memory: OrderedDict[int, Any], key: int, value: Any, most: int) -> None:
-    """Remember something, and forget what was remembered longest ago where there is too much."""
+    """Remember an item; drop the oldest if there are too many."""
     memory[key] = value
     memory.move_to_end(key)
     if len(memory) > most:

@@ -1,4 +1,4 @@
-"""How often targets come up on the pages that foragers visit: what makes a good starting point beyond the paper."""
+"""How often targets come up on the pages that foragers visit: what makes a good starting point, beyond the paper."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link
 
-_SHOWN = 1 << 15  # links of which it is remembered on which page they came up
+_SHOWN = 1 << 15  # links that came up whose page is remembered
 
 
 class Rates:
-    """What is known of the pages that were visited, as far as they change.
+    """The change rates of the visited pages.
 
-    A link that comes up on a page which had been visited without it is one of its births, if its page is rewarded.
+    A link is a birth of a page if it came up after an earlier visit of the page, and if its own page is rewarded.
 
     Parameters
     ----------
     most
-        Pages that are remembered: those that were visited last.
+        Number of pages to remember: the most recently visited ones.
     """
 
     def __init__(self, most: int) -> None:
@@ -39,16 +39,16 @@ class Rates:
         self._records = np.zeros(0, WATCHED)
         self._rates = np.zeros(0)  # of births, per second: it is the same from one visit to the next
         self._last = np.zeros(0)  # visit, in seconds since the epoch
-        self._prior = self.changes.newest  # by which the rates are read
+        self._prior = self.changes.newest  # when the rates were last estimated
         self._urls: list[str] = []
-        self._shown: OrderedDict[int, int] = OrderedDict()  # by key of a link: that of the page on which it came up
+        self._shown: OrderedDict[int, int] = OrderedDict()  # by key of a link: the key of the page where it came up
         self._born: dict[int, int] = {}  # by key of a page, since its last visit
 
     def __contains__(self, key: int) -> bool:
         return key in self.slots
 
     def appeared(self, page: int, links: Sequence[Link]) -> None:
-        """Links came up on a page that were on no page before."""
+        """Record links that came up on a page and were on no page before."""
         if page not in self.slots:
             return
         for link in links:
@@ -57,7 +57,7 @@ class Rates:
                 self._shown.popitem(last=False)
 
     def visit(self, key: int, url: str, at: float, *, changed: bool | None, is_target: bool, arm: int = -1) -> None:
-        """A page was fetched, ``at`` in seconds since the epoch; ``arm`` says where the link to it was found."""
+        """Record a fetched page, ``at`` in seconds since the epoch; ``arm`` identifies the place of its link."""
         page = self._shown.pop(key, None)
         if is_target and page is not None and page in self.slots:
             self._born[page] = self._born.get(page, 0) + 1
@@ -77,9 +77,7 @@ class Rates:
             self._read_anew()
 
     def first(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many targets come up on pages that were never visited, by where links to them were found, per
-        second, shape (n,).
-        """
+        """Return how many targets come up on unvisited pages per second, by the places of their links, shape (n,)."""
         different, which = np.unique(arms, return_inverse=True)
         records = np.zeros(len(different), WATCHED)
         records["arm"], records["prior"] = different, self.changes.newest
@@ -87,15 +85,15 @@ class Rates:
         return found
 
     def _read_anew(self) -> None:
-        """Read all that is known of pages by what is known of all of them by now."""
+        """Estimate all rates again from the current records."""
         self._prior = self.changes.newest
         records = self._records[: self.slots.used].copy()
         records["prior"] = self._prior
         self._rates[: len(records)] = self.changes.all_births(records)
 
     def expected(self, slots: NDArray[np.int64], now: float) -> NDArray[np.float64]:
-        """Return how many targets are expected to have come up on pages since their last visits, by the numbers of the
-        pages, shape (n,); 0 where that is -1: of pages that were never visited none is.
+        """Return how many targets are expected to have come up on pages since their last visits, by the numbers of
+        the pages, shape (n,); 0 for -1, which is an unvisited page.
         """
         expected = np.zeros(len(slots))
         known = slots >= 0
@@ -105,18 +103,18 @@ class Rates:
         return expected
 
     def a_day(self, keys: Sequence[int]) -> NDArray[np.float64]:
-        """Return how many targets come up on pages that were visited, a day, shape (n,)."""
+        """Return how many targets come up on visited pages per day, shape (n,)."""
         found: NDArray[np.float64] = DAY * self._rates[self.slots.of(keys)]
         return found
 
     def most_visited(self, keys: Sequence[int], n: int) -> list[int]:
-        """Return those of the pages, up to so many, that were visited most."""
+        """Return up to so many of the pages, most visited first."""
         keys = [key for key in keys if key in self.slots]
         visits = self._records["visits"][self.slots.of(keys)].astype(np.int64)
         return [keys[at] for at in np.argsort(-visits, kind="stable")[:n].tolist()]
 
     def watched(self, keys: Sequence[int], next_of: Mapping[int, float]) -> list[WatchedPage]:
-        """Return what is known of pages that were visited; ``next_of``: when they may be visited again."""
+        """Return the records of visited pages; ``next_of`` returns when they may be visited again."""
         return [self._page(key, next_of.get(key)) for key in keys if key in self.slots]
 
     def _page(self, key: int, due: float | None) -> WatchedPage:

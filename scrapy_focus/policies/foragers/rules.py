@@ -1,4 +1,4 @@
-"""By which numbers foragers live: those of the paper, each of which may be changed."""
+"""The constants of foragers: those of the paper, each of which can be changed."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ if TYPE_CHECKING:
 
 
 class Rules(NamedTuple):
-    """The constants of the paper (section 3, tables of parameters), under names that say what they are."""
+    """The constants of the paper (section 3, tables of parameters), under descriptive names."""
 
-    start: int = 10  # best entries of the weblog, of which one is drawn to start from
-    weblog: int = 100  # entries that a weblog has at most
-    beta: float = 0.3  # share of what a path earned in the value of its pages; the rest is the value before
+    start: int = 10  # best entries of the weblog, one of which is drawn to start from
+    weblog: int = 100  # maximum entries of a weblog
+    beta: float = 0.3  # weight of a path's reward in the value of its pages; the rest is the old value
     steps: int = 100  # from the start of a path to its end
-    gamma: float = 0.9  # what a reward is worth one step later
+    gamma: float = 0.9  # discount of a reward one step later
     alpha: float = 0.1  # how far an error of the value moves the weights
     normalised: bool = True  # whether such a step is divided by the squared length of the state; published: not
     reward: float = 100.0  # of a document that nobody sent before
-    penalty: float = 1.0  # of any other one that is sent
+    penalty: float = 1.0  # of any other document sent
     first: float = 100.0  # score of a new forager
-    high: float = 200.0  # score from which on it multiplies
-    low: float = 0.0  # score down to which it dies
-    cost: float = 0.05  # that sending a document takes off the score
-    gain: float = 1.0  # that a document brings that nobody sent before
-    hours: float = 24.0  # since the last change of a document, up to which it is sent
+    high: float = 200.0  # score at which it multiplies
+    low: float = 0.0  # score at which it dies
+    cost: float = 0.05  # cost of sending a document
+    gain: float = 1.0  # score for a document that nobody sent before
+    hours: float = 24.0  # maximum time since the last change of a document that is sent
     slice: int = 70  # requests in a turn, in place of three minutes
     k: int = 50  # components of a state
-    sample: int = 300  # pages by which states are fitted
+    sample: int = 300  # pages from which states are fitted
 
     @classmethod
     def of(cls, changes: Mapping[str, Any] | None) -> Rules:
@@ -41,7 +41,7 @@ class Rules(NamedTuple):
         Raises
         ------
         ConfigError
-            If there is no such rule, or it cannot be so.
+            If there is no such rule, or its value is invalid.
         """
         changed = dict(changes or {})
         known = cls._field_defaults
@@ -60,7 +60,7 @@ class Rules(NamedTuple):
 
 
 def _wrong_with(rules: Rules) -> str:
-    """Say which bounds rules are beyond, ``""`` if none."""
+    """Describe the violated bounds of the rules, ``""`` if none."""
     least_one = ("start", "weblog", "steps", "slice", "sample")
     if min(getattr(rules, name) for name in least_one) < 1 or rules.k < 2:
         return f"{', '.join(least_one)} are at least 1, and k at least 2"

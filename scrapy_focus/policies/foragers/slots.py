@@ -1,7 +1,7 @@
-"""Numbers of keys, by which what is known of them stands in arrays: thousands of links are compared at each step.
+"""Numbers for keys, so that their data can be in arrays: thousands of links are compared at each step.
 
-To look up thousands of keys one by one takes longer than all the rest. Which keys a forager may follow changes little
-from one step to the next, and so does what is known of them. So the numbers are remembered from step to step.
+Looking up thousands of keys one by one would take longer than all the rest. The keys that a forager may follow, and
+their data, change little from one step to the next. So their numbers are cached between steps.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-NOWHERE = -1  # the number of a key that has none, and the key of a number that is free
+NOWHERE = -1  # the number of an unknown key, and the key of a free number
 
-_LATELY = 4096  # keys of which it is known that they got a number lately
-_FEW = 32  # values that are put in order together
+_LATELY = 4096  # keys whose numbers are known to be recent
+_FEW = 32  # values that are sorted together
 
 
 class Slots:
-    """Gives numbers to keys, from 0 on; those of keys that are forgotten are given again.
+    """Gives numbers to keys, from 0 on; numbers of forgotten keys are reused.
 
-    Keys are in an order: that in which they got their numbers, until one is touched. Then it is the last.
+    Keys are ordered by when they got their numbers, or were last touched.
     """
 
     def __init__(self) -> None:
         self._slots: OrderedDict[int, int] = OrderedDict()  # by key
         self.keys: NDArray[np.int64] = np.zeros(0, np.int64)  # by number
-        self.used = 0  # numbers that were ever given: all are below
-        self._free: list[int] = []  # of these, those that nobody has
+        self.used = 0  # numbers ever given: all are below
+        self._free: list[int] = []  # of these, the free ones
         self._lately: deque[int] = deque(maxlen=_LATELY)  # keys that got a number
         self.given = 0  # how many did, ever
 
@@ -47,11 +47,11 @@ class Slots:
         return iter(self._slots)
 
     def get(self, key: int) -> int:
-        """Return the number of a key, -1 where it has none."""
+        """Return the number of a key, -1 if it has none."""
         return self._slots.get(key, NOWHERE)
 
     def of(self, keys: Iterable[int]) -> NDArray[np.int64]:
-        """Return the numbers of keys, shape (n,), -1 where one has none."""
+        """Return the numbers of keys, shape (n,), -1 for one without."""
         slots = self._slots
         return np.array([slots.get(key, NOWHERE) for key in keys], np.int64)
 
@@ -71,11 +71,11 @@ class Slots:
         return slot
 
     def touch(self, key: int) -> None:
-        """Let a key that has a number be the last."""
+        """Move a key that has a number to the end."""
         self._slots.move_to_end(key)
 
     def take(self, key: int) -> int:
-        """Take the number of a key, and return it; -1 where it has none."""
+        """Remove a key, and return its number; -1 if it has none."""
         slot = self._slots.pop(key, NOWHERE)
         if slot >= 0:
             self.keys[slot] = NOWHERE
@@ -83,12 +83,12 @@ class Slots:
         return slot
 
     def take_first(self) -> tuple[int, int]:
-        """Take the number of the first key, and return both."""
+        """Remove the first key, and return its number and the key."""
         key = next(iter(self._slots))
         return key, self.take(key)
 
     def since(self, given: int) -> list[int] | None:
-        """Return the keys that got numbers after so many had; ``None`` where that is forgotten."""
+        """Return the keys that got numbers after so many had; ``None`` if that is forgotten."""
         n = self.given - given
         return list(islice(reversed(self._lately), n)) if n <= len(self._lately) else None
 
@@ -106,7 +106,7 @@ class Slots:
 
 
 class OpenLinks:
-    """Links that a path may still follow, in the order in which they were found."""
+    """Links that a path may still follow, in the order of discovery."""
 
     def __init__(self) -> None:
         self._found: dict[int, None] = {}
@@ -124,24 +124,24 @@ class OpenLinks:
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """Their keys, shape (n,). Not to be written to."""
+        """Their keys, shape (n,). Read-only."""
         if n := len(self._found) - len(self._keys):
             fresh = list(islice(reversed(self._found), n))
             self._keys = np.concatenate([self._keys, np.array(fresh[::-1], np.int64)])
         return self._keys
 
     def add(self, key: int) -> None:
-        """Let a link be open."""
+        """Open a link."""
         self._found[key] = None
 
     def discard(self, key: int) -> None:
-        """Let a link be open no longer."""
+        """Close a link."""
         if key in self._found:
             self._keep(self.keys != key)
             del self._found[key]
 
     def discard_at(self, places: list[int]) -> None:
-        """Let the links at some places be open no longer."""
+        """Close the links at some places."""
         if places:
             for key in self.keys[places].tolist():
                 del self._found[key]
@@ -150,13 +150,13 @@ class OpenLinks:
             self._keep(kept)
 
     def clear(self) -> None:
-        """Let no link be open."""
+        """Close all links."""
         self.__init__()  # type: ignore[misc]
 
     def slots(self, slots: Slots, name: str) -> NDArray[np.int64]:
-        """Return the numbers that these links have by now, shape (n,), -1 where one has none.
+        """Return the current numbers of these links, shape (n,), -1 for one without.
 
-        Whoever asks with the same ``name`` always means the same ``slots``.
+        All calls with the same ``name`` must pass the same ``slots``.
         """
         keys = self.keys
         known, given = self._slots.get(name, (keys[:0], 0))
@@ -188,9 +188,9 @@ class OpenLinks:
 
 
 def best_first(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[int]:
-    """Yield the places of values, those of the largest first, and of equals in the order of chance.
+    """Yield the places of values, largest first, equal ones in random order.
 
-    Where few are asked for, that takes less time than to put all in order.
+    If few are needed, that takes less time than sorting all.
     """
     chances = rng.random(len(values))
     if len(values) <= 2 * _FEW:
@@ -206,7 +206,7 @@ def best_first(values: NDArray[np.float64], rng: np.random.Generator) -> Iterato
         yield from equal[first][np.argsort(chances_of_equals[first], kind="stable")].tolist()
         equal, chances_of_equals = equal[~first], chances_of_equals[~first]
     yield from equal[np.argsort(chances_of_equals, kind="stable")].tolist()
-    below = np.flatnonzero(~(values >= least))  # what is no number is the last
+    below = np.flatnonzero(~(values >= least))  # NaN is last
     yield from below[np.lexsort((chances[below], -values[below]))].tolist()
 
 

@@ -1,8 +1,8 @@
-"""What a text is about, as a few numbers: how much it is like each of the groups of texts that were seen first.
+"""The topic of a text as a few numbers: its similarity to each of the groups of texts that were seen first.
 
-A policy that learns by linear functions needs states: vectors of one length, none of them large, the same for the same
-text. What a crawl is about is not known beforehand, so its first texts are sorted into groups without being told
-what they are, and the groups stay.
+A policy that learns by linear functions needs states: vectors of one length with small elements, the same for the
+same text. The topics of a crawl are not known beforehand, so its first texts are grouped without labels, and the
+groups stay.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-N_WORDS = 1 << 14  # numbers to which words are hashed; two bytes hold one
+N_WORDS = 1 << 14  # numbers that words are hashed to; two bytes hold one
 
 _READ = 20_000  # characters of a text that are read
-_DIMENSIONS = 50  # in which texts are sorted into groups
+_DIMENSIONS = 50  # rounds of the grouping of texts
 _MOST = (1 << 16) - 1  # times that a word counts
 _READ_OF_A_LINK = 400
-_LIKE = 0.5  # how far pages are like those that link to them
-_WORTH = 30  # words of a link that say as much of its page as the page that links to it
-_NEAR = 0.999  # of 1 and -1, beyond which states are not told apart
-_PATIENCE = 10  # times the sample, in texts with or without words, after which it is complete
+_LIKE = 0.5  # how similar pages are to those that link to them
+_WORTH = 30  # words of a link that say as much about its page as the page with the link
+_NEAR = 0.999  # of 1 and -1, beyond which states are not distinguished
+_PATIENCE = 10  # multiple of the sample, in texts with or without words, after which it is complete
 _EQUAL = 1e-6  # deviation below which an output is the same for all texts
 
 
 class TextStates:
     """Turns texts into vectors of k numbers between -1 and 1; all are 0 until a sample of texts was seen.
 
-    Then the sample is divided into k groups, each time one of them in two. For a text, the probability of each group
-    is that of naive Bayes for one of its words drawn at random (PrTFIDF). From each the mean over the sample is taken
-    off, it is divided by its deviation, and squashed by the hyperbolic tangent.
+    Then the sample is divided into k groups, by splitting one group in two at a time. For a text, the probability of
+    each group is that of naive Bayes for one of its words drawn at random (PrTFIDF). From each probability the mean
+    over the sample is subtracted; the result is divided by its deviation, and squashed by the hyperbolic tangent.
 
     Parameters
     ----------
     k
-        Length of the vectors. Where the sample has fewer different texts, the last ones stay 0.
+        Length of the vectors. If the sample has fewer different texts, the last elements stay 0.
     sample
-        Texts with words that are seen before the groups are made, once. After ten times as many, most of them without
-        words, they are made of those that there are.
+        Texts with words that are seen before the groups are made, once. After ten times as many texts, most of them
+        without words, the groups are made of those seen.
     seed
-        Of what is drawn when the groups are made.
+        Seed of the random choices when the groups are made.
 
     Attributes
     ----------
@@ -55,15 +55,15 @@ class TextStates:
 
     Notes
     -----
-    Words are those of any language and script, each known by 14 bits of a hash; of a text the first 20,000 characters
-    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*: 4
-    bytes for each hash and group, 3 MB with 50 groups. Of the sample, hashes and counts are kept until the groups are
-    made.
+    Words are those of any language and script, each known by 14 bits of a hash; the first 20,000 characters of a text
+    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*:
+    4 bytes for each hash and group, 3 MB with 50 groups. Hashes and counts of the sample are kept until the groups
+    are made.
 
-    As published, states of pages are PrTFIDF of 50 groups of pages from elsewhere, made by principal direction divisive
-    partitioning, and of general text, squashed by the hyperbolic tangent, which leaves small numbers above 0. The
-    groups here are of the crawl itself, made by bisecting k-means. General text here has all words equally often. If
-    it had them as often as the sample has them, it would only divide all outputs by one number.
+    As published, states of pages are PrTFIDF of 50 groups of pages from elsewhere, made by principal direction
+    divisive partitioning, and of general text, squashed by the hyperbolic tangent, which leaves small numbers
+    above 0. The groups here are of the crawl itself, made by bisecting k-means. General text here has all words
+    equally often. With the word frequencies of the sample it would only divide all outputs by one number.
 
     References
     ----------
@@ -101,11 +101,11 @@ class TextStates:
         self._sampled = np.zeros((0, k), np.float32)
         self._link_sums = np.zeros(k)  # of outputs of the texts of links, for each of their words
         self._link_words = 0
-        self._page_sums = np.zeros(k)  # of states before they are squashed; those of the sample are 0 in the mean
+        self._page_sums = np.zeros(k)  # of states before they are squashed; their mean over the sample is 0
         self._pages = sample
 
     def state_of(self, text: str) -> NDArray[np.float32]:
-        """Return the state of a text, shape (k,), each number from -1 to 1; zeros where nothing is known.
+        """Return the state of a text, shape (k,), each number from -1 to 1; zeros if unknown.
 
         Until the groups are made, the text is one of the sample.
         """
@@ -121,23 +121,23 @@ class TextStates:
         return state
 
     def sampled(self) -> NDArray[np.float32]:
-        """Return the states of all texts that had zeros since there were no groups, in their order, shape (n, k).
+        """Return the states of all texts that had zeros because there were no groups, in their order, shape (n, k).
 
-        Texts with the same words, each any number of times, have the state of the first one. To be asked for once,
-        when the groups were made; then there are none.
+        Texts with the same words, each any number of times, have the state of the first one. Call it once, when the
+        groups were made; afterwards there are none.
         """
         found, self._sampled = self._sampled, self._sampled[:0]
         return found
 
     def predict(self, parent: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return what the states of pages may be that were not read, shape (n, k), by what is known of links there.
+        """Predict the states of pages that were not read, shape (n, k), from the data of their links.
 
-        ``parent`` is the state of the page with the links, shape (k,); a text has the words of a link and those of its
-        URL. Before the groups are made, all are 0.
+        ``parent`` is the state of the page with the links, shape (k,); a text has the words of a link and those of
+        its URL. Before the groups are made, all are 0.
 
-        What all texts had in common until now is expected of any page. To that half is added of what the parent has
-        beside it, and what the words have beside those of other links, as these are other words than those of pages.
-        The more words, the less the parent counts: with 30, both count the same.
+        The prediction starts from the mean of all texts so far. To it is added half of the parent's difference from
+        that mean, and the difference of the link's words from those of other links, because links use other words
+        than pages. The more words, the less the parent counts: with 30, both count the same.
         """
         if not self.version:
             return np.zeros((len(texts), self.k), np.float32)
@@ -222,13 +222,13 @@ class TextStates:
 
 
 def _stretched(states: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return what states were before they were squashed."""
+    """Return states as they were before they were squashed."""
     found: NDArray[np.float64] = np.arctanh(np.clip(states.astype(np.float64), -_NEAR, _NEAR))
     return found
 
 
 def _counted(text: str) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return the words of a text as numbers, ascending, and how often each is there."""
+    """Return the words of a text as numbers, ascending, with their counts."""
     numbers = numbers_of(words_of(text[:_READ])) % N_WORDS
     words, counts = np.unique(numbers, return_counts=True)
     return words.astype(np.uint16), np.minimum(counts, _MOST).astype(np.uint16)

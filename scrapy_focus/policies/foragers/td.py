@@ -1,4 +1,4 @@
-"""What the states that a walk comes to are worth, learned while it walks: temporal differences, linear in the state."""
+"""The values of the states on a walk, learned during the walk: temporal differences, linear in the state."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _SMALL = 1e-6  # added to squared lengths of states
 
 
 class Td:
-    """TD(0): what a state is worth is a sum of its components, each with a weight.
+    """TD(0): the value of a state is a weighted sum of its components.
 
-    A step goes from one state to the next, and brings a reward. Its error is the reward, and what the next state is
-    worth, discounted, less what the state was worth. The weights move along the state by a part of the error.
+    A step goes from one state to the next, and brings a reward. Its error is the reward, plus the discounted value of
+    the next state, minus the value of the state. The weights move along the state by a fraction of the error.
 
-    Published, the part is ``alpha``. What the state is worth then moves by ``alpha`` times its squared length times the
-    error. Where ``alpha`` times the squared length is above 2, each step makes errors larger: in 50 dimensions that
-    are all near 1 or -1, weights grow without end. *Normalised* means that the part is ``alpha`` by the squared length,
-    so what the state is worth moves by ``alpha`` times the error, however long the state is.
+    As published, the fraction is ``alpha``. The value of the state then moves by ``alpha`` times its squared length
+    times the error. If ``alpha`` times the squared length is above 2, each step makes errors larger: in 50 dimensions
+    that are all near 1 or -1, weights grow without end. *Normalised* means that the fraction is ``alpha`` divided by
+    the squared length, so the value of the state moves by ``alpha`` times the error, however long the state is.
 
     Parameters
     ----------
     k
         Length of the states.
     alpha
-        How far an error moves the weights, above 0; below 1 where normalised.
+        How far an error moves the weights, above 0; below 1 if normalised.
     gamma
-        What a reward is worth one step later, from 0 to below 1.
+        Discount of a reward one step later, from 0 to below 1.
     normalised
         Whether steps are divided by the squared length of the state.
     rng
@@ -43,7 +43,7 @@ class Td:
     Attributes
     ----------
     weights
-        Shape (k,), float64, each between -1e9 and 1e9. Where the raw step diverges, they stay there.
+        Shape (k,), float64, each between -1e9 and 1e9. If the raw step diverges, they stay there.
 
     References
     ----------
@@ -81,20 +81,20 @@ class Td:
         self.weights: NDArray[np.float64] = np.zeros(k) if rng is None else rng.normal(0, _SPREAD, k)
 
     def copy(self) -> Td:
-        """Return another one that knows the same."""
+        """Return a copy with the same weights."""
         other = Td(self.k, alpha=self.alpha, gamma=self.gamma, normalised=self.normalised)
         other.weights = self.weights.copy()
         return other
 
     def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
-        """Return what states are worth, shape (n,), for shape (n, k)."""
+        """Return the values of states, shape (n,), for shape (n, k)."""
         found: NDArray[np.float64] = states @ self.weights
         return found
 
     def step(self, before: NDArray[Any], reward: float, after: NDArray[Any]) -> float:
         """Learn from a step between two states, shapes (k,), and return its error.
 
-        A reward that is no finite number teaches nothing; its error is 0.
+        A reward that is not a finite number teaches nothing; its error is 0.
         """
         state = before.astype(np.float64)
         error = reward + self.gamma * float(after @ self.weights) - float(state @ self.weights)

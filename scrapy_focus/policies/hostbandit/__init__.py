@@ -1,4 +1,4 @@
-"""The bandit of hosts: which host to ask next, and for which of its pages."""
+"""The bandit of hosts: which host to request from next, and which of its pages."""
 
 from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
 from scrapy_focus.policies.hostbandit.policy import HostBandit

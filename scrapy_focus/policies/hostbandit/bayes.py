@@ -1,4 +1,4 @@
-"""Naive Bayes on hashed features, that learns from one example at a time."""
+"""Naive Bayes on hashed features, learned one example at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class HashedBayes:
-    """Naive Bayes over features that are there or not, each with its frequency among the examples of either class.
+    """Naive Bayes over the presence of features, each with its frequency among the examples of either class.
 
-    Frequencies are smoothed by one example with the feature and one without. What is not there tells nothing, as it
-    would outweigh all that is there by its number; nor does a feature that no example had.
+    Frequencies are smoothed by one example with the feature and one without. Absent features are ignored, because
+    their number would outweigh all present ones; so are features that no example had.
 
     Notes
     -----
@@ -48,10 +48,12 @@ class HashedBayes:
         return odds
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
-        """Learn from one example, shape (width,), with a label from 0 to 1: one between counts in part for both."""
+        """Learn from one example, shape (width,), with a label from 0 to 1; a label in between counts in part for
+        both classes.
+        """
         weights = 1 - label, label
         self._seen += weights
-        self._counts[row[row != NOTHING]] += weights  # a feature that is there twice counts once
+        self._counts[row[row != NOTHING]] += weights  # a repeated feature counts once
 
     def __getstate__(self) -> dict[str, Any]:
         used = np.flatnonzero(self._counts.any(axis=1))

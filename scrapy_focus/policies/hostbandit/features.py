@@ -1,8 +1,8 @@
-"""What a link says before it is fetched, and what is known of the pages that link to it.
+"""Features of a link before it is fetched, and of the pages that link to it.
 
-The words of a link never change, and are read once. What its parents (the pages on which it was found) and siblings
-(the other links of these pages) were worth becomes known while it waits. So a waiting link carries its words and the
-numbers of its parents, and what these say by now is looked up when the link is judged.
+The words of a link never change, and are read once. The rewards of its parents (the pages where it was found) and
+siblings (the other links of these pages) become known while it is queued. So a queued link carries its words and the
+numbers of its parents, whose current data are looked up when the link is scored.
 
 References
 ----------
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link
 
 WIDTH = 24  # features of a link itself
-PARENTS = 3  # pages of which it is remembered that they link to it
+PARENTS = 3  # remembered pages that link to it
 
 _TOKENS = 10
 _ANCHOR_WORDS = 5
 _ANCHOR = 200  # characters of an anchor that are read
 _FRAGMENT = 100  # characters of a fragment that are read
 _SHORTEST, _LONGEST = 3, 30  # letters of a token
-_SHOWN = 80  # characters of a tag path, from its end, that are read
+_SHOWN = 80  # characters read of a tag path, from its end
 _TOKEN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = "0"
@@ -47,15 +47,15 @@ _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _ANY = 1  # a feature that every link has
 _UNKNOWN = -1
 
-_COUNTS = 7  # kinds of counts that are told apart: 0, 1, 2, 3, up to 7, up to 15, and more
+_COUNTS = 7  # classes of counts that are distinguished: 0, 1, 2, 3, up to 7, up to 15, and more
 _SHARES = 7  # kinds of shares: none known, and six parts
 
 
 def tokens_of(url: str) -> list[str]:
     """Return the tokens of the path, the query and the fragment of a URL: lower case, without repetition, in order.
 
-    All numbers are one token, ``0``. Of a token with letters and digits the letters stay. Of what remains, tokens of
-    less than three letters or more than thirty are left out.
+    All numbers are one token, ``0``. Digits are removed from tokens with letters. Then tokens of less than three
+    letters or more than thirty are dropped.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def tokens_of(url: str) -> list[str]:
 
 
 def _text_of(url: str) -> str:
-    """Return what tokens are looked for in: the path, the query and the fragment, lower case, each digit a zero."""
+    """Return the text to split into tokens: the path, the query and the fragment, lower case, each digit a zero."""
     text = path_of(url)
     if "#" in url:
         text = f"{text} {url.partition('#')[2][:_FRAGMENT]}"
@@ -76,12 +76,12 @@ def _text_of(url: str) -> str:
 
 
 def _without_digits(text: str) -> str:
-    """Return a text in which each digit is a zero; bytes are translated five times as fast."""
+    """Return a text with each digit replaced by a zero; bytes are translated five times as fast."""
     return text.encode("utf-8", "surrogatepass").translate(_ZEROS).decode("utf-8", "surrogatepass")
 
 
 def _plain(token: str) -> str:
-    """Return a token without its digits, ``0`` for a number, and ``""`` for one that is left out."""
+    """Return a token without its digits, ``0`` for a number, and ``""`` for one that is dropped."""
     word = token if token.isalpha() else _DIGITS.sub("", token)
     if not word:
         return _NUMBER
@@ -91,15 +91,15 @@ def _plain(token: str) -> str:
 
 
 class LinkFeatures:
-    """Hashes links: the tokens of their URLs, their hosts, and where wanted what their places say.
+    """Hashes links: the tokens of their URLs, their hosts, and optionally their places.
 
-    A place is the text of the link, and where it stands on its page: on any host, and on this one. The shape of a URL
-    (its folders, its extension, the names in its query, numbers left out) is hashed in the same two ways.
+    A place is the text of the link and its position on its page: on any host, and on this one. The shape of a URL
+    (its folders, its extension, the names in its query, without numbers) is hashed in the same two ways.
 
     Parameters
     ----------
     published
-        Only what the paper reads: the tokens, and the host.
+        Read only what the paper reads: the tokens, and the host.
     places
         Whether anchors and tag paths are read.
     """
@@ -138,24 +138,24 @@ class LinkFeatures:
         return np.frombuffer(found, np.uint16).reshape(-1, WIDTH)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"published": self.published, "places": self.places}  # the rest is found again from the texts
+        return {"published": self.published, "places": self.places}  # the rest is recomputed from the texts
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         LinkFeatures.__init__(self, **state)
 
 
 class Pages:
-    """What fetched pages were worth, and what was found of the pages that they link to.
+    """The rewards of fetched pages and of the pages that they link to.
 
     *Memory*: 35 bytes a page.
     """
 
     def __init__(self) -> None:
         self._numbers = KeyMap()  # by key
-        self._worth = array("b", (_UNKNOWN,))  # page 0 stands where there is none
-        self._good = array("i", (0,))  # children that were worth something
+        self._worth = array("b", (_UNKNOWN,))  # page 0 is a placeholder for none
+        self._good = array("i", (0,))  # children with a reward
         self._bad = array("i", (0,))
-        self._said = array("H", _NONE)  # features of what is known around a link with this parent alone
+        self._said = array("H", _NONE)  # features around a link with this parent alone
 
     def __len__(self) -> int:
         return len(self._worth)
@@ -173,7 +173,7 @@ class Pages:
         return number
 
     def also(self, key: int, page: int) -> None:
-        """Let a page be known under another key, too."""
+        """Add another key of a page."""
         self._numbers.set(key, page)
 
     def known(self, key: int) -> int:
@@ -181,17 +181,17 @@ class Pages:
         return self._numbers.get(key, 0)
 
     def worth(self, page: int) -> int:
-        """Return 1 for a page that was worth something, 0 for one that was not, -1 where that is not known."""
+        """Return 1 for a page with a reward, 0 for one without, -1 if unknown."""
         return self._worth[page]
 
     def label(self, page: int, *, good: bool) -> None:
-        """Note what a page was worth."""
+        """Record the reward of a page."""
         if self._worth[page] != good:
             self._worth[page] = good
             self._say(page)
 
     def labelled_child(self, page: int, *, good: bool) -> None:
-        """Note what a page was worth to which a page links."""
+        """Record the reward of a page that another one links to."""
         if good:
             self._good[page] += 1
         else:
@@ -199,23 +199,23 @@ class Pages:
         self._say(page)
 
     def children(self, page: int) -> tuple[int, int]:
-        """Return of how many pages to which a page links it is known that they were worth something, and nothing."""
+        """Return how many pages that a page links to are known to have a reward, and to have none."""
         return self._good[page], self._bad[page]
 
     def evidence(self, parents: Collection[int]) -> tuple[int, int, int, int]:
-        """Return what is known around a link with these parents, 0 standing for none.
+        """Return the evidence around a link with these parents; 0 for none.
 
-        How many parents were worth something and how many nothing, and how many siblings.
+        How many parents had a reward and how many none, and how many siblings.
         """
         worth = [self._worth[page] for page in parents]
         good, bad = sum(self._good[page] for page in parents), sum(self._bad[page] for page in parents)
         return worth.count(1), worth.count(0), good, bad
 
     def features(self, parents: NDArray[np.uint32]) -> NDArray[np.uint16]:
-        """Return features of what is known around links, shape (n, 7), for the numbers of their parents, shape (n, 3).
+        """Return features of the evidence around links, shape (n, 7), for the numbers of their parents, shape (n, 3).
 
-        Each count of :meth:`evidence`, whether any parent and any sibling was worth something, and the share of the
-        siblings that were, beside whether a parent was.
+        Each count of :meth:`evidence`, whether any parent and any sibling had a reward, and the share of the siblings
+        that did, combined with whether a parent did.
         """
         rows = np.frombuffer(self._said, np.uint16).reshape(-1, len(_NONE))[parents[:, 0]]
         if parents[:, 1].any():
@@ -236,12 +236,12 @@ class Pages:
 
 
 def size_features(sizes: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Return a feature of how many links of its host are known, shape (n, 1): powers of two are told apart."""
+    """Return a feature of how many links of its host are known, shape (n, 1), in powers of two."""
     return _SIZED[np.minimum(np.log2(sizes + 1), len(_SIZED) - 1).astype(np.intp)][:, None]
 
 
 def _said_of(*counts: int) -> tuple[int, ...]:
-    """Return the features of what :meth:`Pages.evidence` says."""
+    """Return the features of the counts from :meth:`Pages.evidence`."""
     parents, _, good, bad = counts
     share = 1 + (good * (_SHARES - 2) + (good + bad) // 2) // (good + bad) if good + bad else 0
     grades = [_COUNTED[k][min(n if n < 3 else n.bit_length() + 1, _COUNTS - 1)] for k, n in enumerate(counts)]
@@ -249,7 +249,7 @@ def _said_of(*counts: int) -> tuple[int, ...]:
 
 
 def _both(one: int, other: int) -> int:
-    """Return the feature of two that come together."""
+    """Return the feature of two that occur together."""
     return (one * 40_503 + other * 27_644_437) % (N_FEATURES - 1) + 1
 
 

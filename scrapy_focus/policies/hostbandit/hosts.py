@@ -1,4 +1,4 @@
-"""The hosts of a crawl as arms: what their pages were worth, and which of them is the best one now."""
+"""The hosts of a crawl as arms: the rewards of their pages, and which host is the best one now."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MOST: Final = 1_000_000  # arms; further hosts share them
 
 _NEAR = 100_000  # hosts whose arms are remembered for a quick answer
 _NAMED = 1_000  # arms whose names are remembered
-_FIRST_RATE = 1.0  # pages of either kind that are taken for granted before the first
+_FIRST_RATE = 1.0  # pages of either kind assumed before the first
 _MOST_CERTAIN = 1 - 1e-9
 _HALF = 0.5
-_FIRST_STRENGTH = 2.0  # pages that the rate of all hosts counts for before anything is known ...
+_FIRST_STRENGTH = 2.0  # pages that the rate of all hosts counts for at first ...
 _TAKEN = 10.0  # ... which counts as so many hosts
-_LEAST_GAP = 0.1  # by which a host whose first page was good is at least better than all ...
+_LEAST_GAP = 0.1  # how much better a host whose first page was good is than all, at least ...
 _LEAST_STRENGTH = 0.1  # ... so that the strength is below 10
 _COLUMNS = {
     "good": "f",
@@ -46,7 +46,7 @@ _COLUMNS = {
 
 
 class HostTable:
-    """What is known of hosts, and a tournament of those in which links wait.
+    """Statistics of hosts, and a tournament of those with queued links.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class HostTable:
     prior
         Pages of either kind that the published scores begin with.
     strength
-        Pages that the rate of all hosts counts for; ``None``: as many as follow from how alike the pages of hosts are.
+        Pages that the rate of all hosts counts for; ``None``: estimated from how alike the pages of hosts are.
 
     Notes
     -----
-    *Memory*: 36 bytes an arm, 20 to 36 in the tournament, and 12 for each host and each arm by which these are found.
+    *Memory*: 36 bytes an arm, 20 to 36 in the tournament, and 12 for each host and each arm in their indices.
     """
 
     good: array[float]
@@ -70,7 +70,7 @@ class HostTable:
     best: array[float]
     drawn: array[float]
     flying: array[int]
-    hosts: array[int]  # that were seen of an arm
+    hosts: array[int]  # pages seen of an arm
     domain: array[int]
 
     def __init__(self, *, score: str, arm: str, prior: float, strength: float | None) -> None:
@@ -78,17 +78,17 @@ class HostTable:
         self.arm = arm
         self.prior = prior
         self._strength = strength
-        self._after_good = array("d", (0.0, 0.0))  # second pages of hosts whose first was worth something: no, yes
+        self._after_good = array("d", (0.0, 0.0))  # second pages of hosts whose first had a reward: no, yes
         self.tournament = Tournament()
         self.in_flight = 0
         self.all_good = self.all_bad = 0.0
         self.awake = array("i")  # arms in the tournament, in no order
         self.most = MOST
-        self.names: dict[int, str] = {}  # of arms that were worth something
+        self.names: dict[int, str] = {}  # of arms that had a reward
         self._arms = KeyMap()  # by a hash of the name of the arm
         self._hosts = KeyMap()  # the arm by a hash of the name of the host, or of host and section
         self._near: dict[str, int] = {}
-        self._place = array("i")  # by arm: where it stands in awake, -1 where it is out
+        self._place = array("i")  # by arm: its place in awake, -1 if it is asleep
         for name, kind in _COLUMNS.items():
             setattr(self, name, array(kind))
 
@@ -97,18 +97,18 @@ class HostTable:
 
     @property
     def rate(self) -> float:
-        """The share of pages that were worth something, on all hosts.
+        """The share of pages with a reward, on all hosts.
 
-        As the good hosts are asked most, it is more than that of a host at random: a new host gets the benefit of the
-        doubt, so that new ones are tried while known ones still have links that promise less.
+        Because the good hosts are requested most, it is more than that of a host at random: a new host gets the
+        benefit of the doubt, so that new ones are tried while known ones still have less promising links.
         """
         return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
 
     @property
     def strength(self) -> float:
-        """Pages that the rate of all hosts counts for, where it is the prior of each.
+        """Pages that the rate of all hosts counts for, as the prior of each host.
 
-        With a Beta prior, the second page of a host whose first one was worth something is so with the probability
+        With a Beta prior, the second page of a host whose first one had a reward has one with the probability
         (strength x rate + 1) / (strength + 1).
         """
         if self._strength is not None:
@@ -137,7 +137,7 @@ class HostTable:
         return number
 
     def shut(self, busy: Collection[str]) -> set[int]:
-        """Return arms of which all hosts are busy; none where arms are sections, as that is not known of these."""
+        """Return arms whose hosts are all busy; none if arms are sections, whose hosts are not known."""
         if not busy or self.arm == "section":
             return set()
         arms = Counter(self._known(host) for host in busy)
@@ -149,7 +149,7 @@ class HostTable:
         return self._hosts.get(_hashed(host), -1) if near is None else near
 
     def name(self, host: str, url: str) -> str:
-        """Return what the arm of a link is called."""
+        """Return the name of a link's arm."""
         return {"domain": domain_of(host), "host": host, "section": f"{host}/{section_of(url)}"}[self.arm]
 
     def _named(self, name: str) -> int:
@@ -163,19 +163,19 @@ class HostTable:
         return number
 
     def add(self) -> None:
-        """There is one more arm."""
+        """Add an arm."""
         for column in _COLUMNS:
             getattr(self, column).append(0)
         self.domain[-1] = -1
         self._place.append(-1)
 
     def fly(self, arm: int, n: int) -> None:
-        """So many more picks of an arm are in flight."""
+        """Add so many picks of an arm in flight."""
         self.flying[arm] += n
         self.in_flight += n
 
     def earn(self, arm: int, worth: float, *, right: bool) -> None:
-        """A page of an arm was worth something, from 0 to 1; it was predicted rightly or not."""
+        """Record the reward of a page of an arm, from 0 to 1, and whether it was predicted rightly."""
         good, bad = self.good[arm], self.bad[arm]
         if good >= _HALF and good + bad == 1:
             self._after_good[worth >= _HALF] += 1
@@ -186,18 +186,18 @@ class HostTable:
         self.all_bad += 1 - worth
 
     def odds(self, arm: int) -> float:
-        """Return the log-odds with which a page of an arm is worth something, by its record and the rate of all."""
+        """Return the log-odds that a page of an arm has a reward, by its record and the rate of all."""
         rate = self.rate
         mean = (self.good[arm] + self.strength * rate) / (self.good[arm] + self.bad[arm] + self.strength)
         return math.log(mean / (1 - mean))
 
     def call(self, arm: int, name: str) -> None:
-        """Remember what an arm that was worth something is called."""
+        """Remember the name of an arm that had a reward."""
         if len(self.names) < _NAMED:
             self.names.setdefault(arm, name)
 
     def draw(self, arms: Sequence[int] | NDArray[np.integer], rng: np.random.Generator) -> None:
-        """Draw what a page of some arms may be worth, where the score says so."""
+        """Draw possible rewards of a page of some arms, if the score needs them."""
         if self.score not in DRAWN or not len(arms):
             return
         if self.score in POOLED:
@@ -209,7 +209,7 @@ class HostTable:
         np.frombuffer(self.drawn, np.float32)[arms] = drawn
 
     def enter(self, arms: Sequence[int] | NDArray[np.integer]) -> None:
-        """Let arms in which links wait stand in the tournament where they belong by now."""
+        """Update the places of arms with queued links in the tournament."""
         numbers: NDArray[np.int64] = np.asarray(arms, np.int64)
         scores = SCORES[self.score](_Some(self, numbers))
         put, place = self.tournament.put, self._place
@@ -220,7 +220,7 @@ class HostTable:
                 self.awake.append(arm)
 
     def leave(self, arm: int) -> None:
-        """Let an arm be out of the tournament."""
+        """Remove an arm from the tournament."""
         place = self._place[arm]
         if place < 0:
             return
@@ -236,7 +236,7 @@ class HostTable:
         return self._place[arm] >= 0
 
     def of(self, column: str, arms: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return what is known of some arms."""
+        """Return the statistics of some arms."""
         values = getattr(self, column)
         found: NDArray[np.float64] = np.frombuffer(values, values.typecode)[arms].astype(np.float64)
         return found
@@ -251,7 +251,7 @@ class HostTable:
 
 
 class _Some:
-    """What is known of some arms, as the scores read it."""
+    """Statistics of some arms, in the form that the scores read."""
 
     def __init__(self, hosts: HostTable, arms: NDArray[np.int64]) -> None:
         self._hosts = hosts
@@ -303,7 +303,7 @@ class _Some:
 
 
 def section_of(url: str) -> str:
-    """Return the first folder of the path of a URL, ``""`` where it has none.
+    """Return the first folder of the path of a URL, ``""`` if it has none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What judges links by their features: the classifiers that a host bandit may have."""
+"""The classifiers of links that a host bandit may use."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _BATCH = 5  # labels to collect before each training, as published
 
 
 class Judge(Protocol):
-    """Learns from rows of hashed features, shape (width,), ``NOTHING`` where one has fewer."""
+    """Learns from rows of hashed features, shape (width,), ``NOTHING`` in unused places."""
 
     def decide(self, rows: NDArray[np.uint16]) -> NDArray[np.floating]:
         """Return the log-odds of rows, shape (n, width), as an array of shape (n,)."""
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> object:
-        """Learn from one example, with a label from 0 to 1; ``offset``: log-odds known otherwise."""
+        """Learn from one example, with a label from 0 to 1; ``offset``: log-odds known from elsewhere."""
 
 
 class Descent:
@@ -37,7 +37,7 @@ class Descent:
         return self._model.decide([row[row != NOTHING].astype(np.intp) for row in rows])
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
-        """Learn from one example; from half on it is a good one."""
+        """Learn from one example; a label of at least a half counts as good."""
         self._model.observe(row[row != NOTHING].astype(np.intp), label >= 0.5)
 
 

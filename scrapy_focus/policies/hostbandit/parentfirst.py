@@ -1,4 +1,4 @@
-"""Links of pages that were worth something, before all others: what is left of Anthelion without anything learned."""
+"""Links of rewarded pages before all others: Anthelion without any learning."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class ParentFirst(Ordering):
-    """Takes the links of pages that were worth something first, and equal ones in the order in which they were found.
+    """Takes the links of rewarded pages first, and equal ones in the order of discovery.
 
-    A baseline: nothing is learned. In the plugin that was released with the paper, most of what tells links apart is
-    this rule.
+    A baseline: nothing is learned. In the plugin that was released with the paper, this rule makes most of the
+    difference between links.
 
     References
     ----------
     Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014.
     """
 
-    summary: ClassVar[str] = "Takes links of pages that were worth something first; learns nothing."
+    summary: ClassVar[str] = "Takes links of rewarded pages first; learns nothing."
     reads_page: ClassVar[bool] = False
 
     def rank(self, link: Link, source: Outcome | None) -> float:

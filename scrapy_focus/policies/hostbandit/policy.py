@@ -1,7 +1,7 @@
-"""A bandit of hosts: which host to ask next, and for which of its pages, for crawls of many hosts.
+"""A bandit of hosts for crawls of many hosts: which host to request from next, and which of its pages.
 
-Anthelion looked for pages with structured data: each host is an arm, an online classifier judges the links of a host,
-and what was parsed teaches both. What is worth something is for the goal to say; nothing here knows of structured data.
+Anthelion looked for pages with structured data: each host is an arm, an online classifier scores the links of a host,
+and both learn from the parsed data. The goal gives the reward; nothing here depends on structured data.
 
 References
 ----------
@@ -52,14 +52,14 @@ PUBLISHED = "cikm-2014"
 
 _HASHED, _STATIC = "hashed", "static"  # classifiers
 
-_TOKENS, _ARM = 2 * WIDTH, 4  # bytes of a waiting link: its own features, the number of its arm, its parents
+_TOKENS, _ARM = 2 * WIDTH, 4  # bytes of a queued link: its own features, the number of its arm, its parents
 _BYTES = _TOKENS + _ARM + 4 * PARENTS
-_KNOWN = 100  # links of a page that wait already, and of which it is noted that it links to them, too
-_TRIED = 6  # of the best hosts, of which links are drawn together ...
+_KNOWN = 100  # queued links of a page that are marked as linked from it, too
+_TRIED = 6  # number of best hosts whose links are drawn together ...
 _OTHERS = 2  # ... with those of so many at random ...
-_ROUNDS = 2  # ... as long as a better one comes up, so often at most
-_LOOKED = 64  # draws for a host at random, after which all are looked through
-_AVERAGED = 200.0  # links over which the probability of links is averaged
+_ROUNDS = 2  # ... while a better one comes up, at most this often
+_LOOKED = 64  # draws for a host at random before all are searched
+_AVERAGED = 200.0  # links over which the mean probability is averaged
 _GIVEN_UP = 200  # links that are given up after an outcome
 _FIRST = np.ones(1, np.bool_)
 _NO_PARENT = np.zeros((1, PARENTS), np.uint32)
@@ -67,20 +67,20 @@ _NO_PARENT = np.zeros((1, PARENTS), np.uint32)
 
 @configurable
 class HostBandit(Policy):
-    """Takes the best link of the best host, by what its pages were worth so far and what its links promise.
+    """Takes the best link of the best host, by the rewards of its pages and the predictions for its links.
 
     Notes
     -----
-    *Order*: the best hosts by what was known of them when they changed last are looked at again at each choice, and
-    some at random: their links are judged by today's model. So a host whose links are worth more by now than when they
-    were found comes up after a while, and not at once. What Thompson sampling draws for a host is drawn anew when
-    something happens to the host, or when it is among those at random.
+    *Order*: at each choice, the best hosts by their last known scores, and some random ones, are scored again: their
+    links are scored by the current model. So a host whose links have become more promising since they were found
+    comes up after a while, and not at once. The Thompson sample of a host is drawn again when something happens to
+    the host, or when it is among the random ones.
 
-    *In flight*: a pick counts for its host when its outcome comes.
+    *In flight*: a pick counts for its host when its outcome arrives.
 
-    *Memory*: of a waiting link, 64 bytes of features; of a host, 28 bytes here, up to 56 to find it and its score, and
-    what the frontier takes for an arm; of a fetched page 21. There are a million arms at most; further hosts share
-    them.
+    *Memory*: 64 bytes of features for a queued link; for a host, 28 bytes here, up to 56 to find it and its score,
+    and the size of an arm in the frontier; 21 for a fetched page. There are a million arms at most; further hosts
+    share them.
 
     Raises
     ------
@@ -102,14 +102,14 @@ class HostBandit(Policy):
     ['news.test', 'cakes.test', 'cakes.test', 'cakes.test', 'news.test', 'news.test']
     """
 
-    summary: ClassVar[str] = "Learns which hosts are worth asking, and which of their links to take first."
+    summary: ClassVar[str] = "Learns which hosts are worth visiting, and which of their links to take first."
     may_change: ClassVar[frozenset[str]] = frozenset(("explore",))
 
     score: str | None = parameter(
-        "What makes a host the best one, one of :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default "
-        '``"joint"``, for which the record of a host is the prior of each of its links, and the classifier learns '
-        'what is beyond it; ``"posterior x best"`` where the classifier cannot do so, and ``"success rate x best"`` '
-        "where links are judged once.",
+        "How hosts are scored, one of :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default "
+        '``"joint"``, where the record of a host is the prior of each of its links, and the classifier learns '
+        'the rest; ``"posterior x best"`` if the classifier cannot do so, and ``"success rate x best"`` '
+        "if links are scored once.",
         default=None,
         one_of=SCORES,
     )
@@ -120,7 +120,7 @@ class HostBandit(Policy):
         one_of=ARMS,
     )
     explore: float = parameter(
-        "Share of the choices in which the host is drawn at random (lambda).", default=0.05, at_least=0, at_most=1
+        "Share of the choices where the host is drawn at random (lambda).", default=0.05, at_least=0, at_most=1
     )
     decay: Decay = parameter(
         'How ``explore`` falls: not (``"none"``), to a half, a third, a quarter ... after ``decay_every`` choices each '
@@ -129,8 +129,8 @@ class HostBandit(Policy):
     )
     decay_every: int = parameter("Choices after which ``explore`` falls by one step.", default=1000, at_least=1)
     classifier: Classifier = parameter(
-        'What judges a link: logistic regression (``"hashed"``), naive Bayes (``"bayes"``), both on hashed features, '
-        'scikit-learn\'s ``SGDClassifier`` (``"sgd"``), or a ``"static"`` model that learns nothing.',
+        'How links are scored: logistic regression (``"hashed"``), naive Bayes (``"bayes"``), both on hashed features, '
+        'scikit-learn\'s ``SGDClassifier`` (``"sgd"``), or a ``"static"`` model that does not learn.',
         default="hashed",
     )
     model: str = parameter(
@@ -138,26 +138,26 @@ class HostBandit(Policy):
         default="",
     )
     places: bool = parameter(
-        "Whether the classifier reads anchors, and where links stand on their pages.", default=True
+        "Whether the classifier reads anchors, and the places of links on their pages.", default=True
     )
     per_domain: int | None = parameter(
-        "Pages of a registered domain at most; ``None``: as many as there are.", default=None, at_least=1
+        "Maximum pages of a registered domain; ``None``: no limit.", default=None, at_least=1
     )
     per_host: bool = parameter(
-        'These are pages of each host instead; then a host is an arm of its own where ``arm`` is ``"domain"``.',
+        'Limit the pages of each host instead; then each host is a separate arm if ``arm`` is ``"domain"``.',
         default=False,
     )
     candidates: int = parameter(
-        "Links of a host that are drawn and judged when a host is chosen.", default=12, at_least=1
+        "Links of a host that are drawn and scored when a host is chosen.", default=12, at_least=1
     )
     strength: float | None = parameter(
-        "Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from "
+        "Pages that the rate of all hosts counts for, as the prior of each; by default estimated from "
         "how alike the pages of a host are.",
         default=None,
         above=0,
     )
     preset: Literal["", "cikm-2014"] = parameter(
-        '``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and '
+        '``"cikm-2014"``: as published. Links are scored once, when they are found, by tokens, host, parents and '
         "siblings, and leave their hosts in this order; a page that fails counts for nothing.",
         default="",
     )
@@ -167,12 +167,12 @@ class HostBandit(Policy):
         if (self.classifier == _STATIC) != bool(self.model):
             raise ConfigError(
                 f"{who}(classifier={self.classifier!r}, model={self.model!r}): a static classifier takes the file of a "
-                "model that scrapy focus-train wrote, and no other one does"
+                "model that scrapy focus-train wrote, and no other classifier does"
             )
         if self.score == JOINT and (self.classifier != _HASHED or self.preset):
             raise ConfigError(
                 f"{who}(score={self.score!r}, classifier={self.classifier!r}, preset={self.preset!r}): the joint score "
-                f"takes the classifier {_HASHED!r}, which learns what is beyond the record of a host, and no preset; "
+                f"takes the classifier {_HASHED!r}, which learns what the record of a host lacks, and no preset; "
                 "choose another score, such as 'posterior x best'"
             )
         self._static: Topic | None = None
@@ -182,7 +182,7 @@ class HostBandit(Policy):
 
     @property
     def judges_once(self) -> bool:
-        """Whether links are judged when they are found, and never again."""
+        """Whether links are scored when they are found, and never again."""
         return bool(self.preset or self.model)
 
     @property
@@ -203,11 +203,11 @@ class HostBandit(Policy):
         self._features = LinkFeatures(published=published, places=self.places)
         self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model
         self._is_joint = self._score == JOINT
-        self._average = 0.0 if self._is_joint else 0.5  # of what is said of the links that were found lately
+        self._average = 0.0 if self._is_joint else 0.5  # mean prediction for recently found links
         self._chosen: dict[int, _Choice] = {}  # picks in flight
-        self._found: dict[int, list[_Found]] = {}  # by pick: links of its page, where they are judged once
+        self._found: dict[int, list[_Found]] = {}  # by pick: links of its page, if they are scored once
         self._arms_of: dict[int, list[int]] = {}  # by domain, where there is a cap
-        self._closed: set[int] = set()  # domains that may be asked for no more pages now
+        self._closed: set[int] = set()  # domains that are full now
         self._done: list[int] = []  # arms whose links are to be given up
         super().open(frontier, rng, mission)
 
@@ -239,7 +239,7 @@ class HostBandit(Policy):
         return places
 
     def _open(self, arms: list[int]) -> Sequence[int]:
-        """Return the places of those arms in a list of whose domains more pages may ever be asked for."""
+        """Return the places of those arms in a list whose domains may ever have further requests."""
         if self.per_domain is None:
             return range(len(arms))
         rows = np.array([self.hosts.domain[arm] for arm in arms], np.intp)
@@ -261,7 +261,7 @@ class HostBandit(Policy):
             self._know_flying([key for key, state in zip(unknown, states, strict=True) if state == State.FLYING], page)
 
     def _know_flying(self, keys: Collection[int], page: int) -> None:
-        """Note that a page links to picks in flight, too."""
+        """Record that a page also links to picks in flight."""
         if not keys:
             return
         ids = {pick.key: pick_id for pick_id, pick in self.frontier.flying.items()}
@@ -271,7 +271,7 @@ class HostBandit(Policy):
                 choice.parents[choice.parents.index(0)] = page
 
     def _know_waiting(self, waiting: Sequence[int], page: int) -> None:
-        """Note that a page links to links that wait, too."""
+        """Record that a page also links to queued links."""
         vectors = self._drawn.vectors(waiting).copy()
         parents = vectors[:, -4 * PARENTS :].view(np.uint32)
         free = parents == 0
@@ -281,7 +281,7 @@ class HostBandit(Policy):
         again = have_room.tolist()
         self.frontier.push(
             [Link("", waiting[at]) for at in again], [Placement(arms[at], 0.0, vectors[at]) for at in again]
-        )  # of a link that waits, only its place changes
+        )  # only the place of a queued link changes
 
     def _arm(self, link: Link) -> int:
         hosts = self.hosts
@@ -296,7 +296,7 @@ class HostBandit(Policy):
     def _placed(
         self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: list[int], worth: NDArray[np.float64]
     ) -> list[Placement]:
-        """Return the places of links, with what judges them and what they are remembered by."""
+        """Return the placements of links, with their scores and memos."""
         if self.judges_once:
             memos = self._memos(rows, parents)
             return [Placement(arm, rank, memo) for arm, rank, memo in zip(arms, worth.tolist(), memos, strict=True)]
@@ -306,46 +306,46 @@ class HostBandit(Policy):
         return [Placement(arm, 0.0, vector) for arm, vector in zip(arms, vectors, strict=True)]
 
     def _memos(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """Return what links that are judged once are remembered by: all features, and their parents, as numbers."""
+        """Return the memos of links that are scored once: all features, and their parents, as numbers."""
         parts = (rows, self.pages.features(parents), parents[:, :1] >> 12, parents[:, :1] & 0xFFF)
         return np.concatenate(parts, axis=1).astype(np.float32)
 
     def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.float64]:
-        """Return what today's model says of links."""
+        """Return the current model's predictions for links."""
         return self._said(self._whole(rows, parents, arms))
 
     def _whole(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.uint16]:
-        """Return all features of links: their own, those of what is known around them, and of their hosts."""
+        """Return all features of links: their own, those of the evidence around them, and of their hosts."""
         around = self.pages.features(parents)
         if self.judges_once:
             return np.concatenate([rows, around], axis=1)
         return np.concatenate([rows, around, size_features(self._sizes(np.asarray(arms, np.int64)))], axis=1)
 
     def _sizes(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many links of each arm are known: those that wait, and those that came, shape (n,)."""
+        """Return how many links of each arm are known: queued and fetched ones, shape (n,)."""
         waiting, came = self.frontier.waiting, self.hosts.of("good", arms) + self.hosts.of("bad", arms)
         known = arms < len(waiting)
         came[known] += waiting[arms[known]]
         return came
 
     def _said(self, rows: NDArray[np.uint16]) -> NDArray[np.float64]:
-        """Return what the model says of rows: probabilities, or log-odds beyond those of their hosts."""
+        """Return the model's predictions for rows: probabilities, or log-odds relative to those of their hosts."""
         odds = self._judge.decide(rows)
         return odds.astype(np.float64) if self._is_joint else probabilities(odds)
 
     def _relative(self, worth: Any) -> Any:
-        """Return how much more links promise than the average one does by now: in log-odds, or how many times as much.
+        """Return how much more promising links are than the current average: in log-odds, or as a factor.
 
-        So what was said of a host by yesterday's model can be compared with what today's says.
+        So a prediction for a host by an old model can be compared with one by the current model.
         """
         return worth - self._average if self._is_joint else worth / self._average
 
     def _read(self, model: Topic, links: Sequence[Link]) -> NDArray[np.float64]:
-        """Return what a static model says of links."""
+        """Return a static model's predictions for links."""
         return model.score([f"{' '.join(tokens_of(link.url))} {link.anchor if self.places else ''}" for link in links])
 
     def _promise(self, arms: list[int], worth: NDArray[np.float64]) -> None:
-        """Let hosts stand where the links that were found on them let them stand."""
+        """Update the places of hosts with their newly found links."""
         promised: dict[int, float] = {}
         for arm, each in zip(arms, worth.tolist(), strict=True):
             promised[arm] = max(each, promised.get(arm, -math.inf))
@@ -355,7 +355,7 @@ class HostBandit(Policy):
         self._enter([*promised])
 
     def _enter(self, arms: Sequence[int]) -> None:
-        """Let arms in which links wait, or will in a moment, be in the tournament, with their scores by now."""
+        """Enter arms with queued links, or links about to be, into the tournament with their current scores."""
         if self._closed:
             arms = [arm for arm in arms if self.hosts.domain[arm] not in self._closed]
         self.hosts.enter(arms)
@@ -377,14 +377,14 @@ class HostBandit(Policy):
 
     @property
     def exploring(self) -> float:
-        """The share of the choices in which the host is drawn at random, now."""
+        """The current share of the choices where the host is drawn at random."""
         periods = self.steps / self.decay_every
         if self.decay == "hyperbolic":
             return self.explore / (math.floor(periods) + 1)
         return self.explore * 0.5**periods if self.decay == "exponential" else self.explore
 
     def _choose(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
-        """Draw links of the best hosts, judge them, and take the best link of the host that is the best one then."""
+        """Draw links of the best hosts, score them, and take the best link of the host that is then the best."""
         shut = self.hosts.shut(busy)
         if self.rng.random() < self.exploring and (arm := self._any(shut)) >= 0:
             looks = self._look([arm], busy)
@@ -395,7 +395,7 @@ class HostBandit(Policy):
         rounds = 0
         while rounds < _ROUNDS and (batch := self._first(_TRIED, shut | looks.keys())):
             there = self._look([*dict.fromkeys(batch + others)], busy, anew=others)
-            shut.update(arm for arm in batch if arm not in there)  # all that waits there is on busy hosts
+            shut.update(arm for arm in batch if arm not in there)  # all its queued links are on busy hosts
             looks |= there
             others = []
             rounds += bool(looks)
@@ -407,16 +407,16 @@ class HostBandit(Policy):
         return self._take(looks[max(looks, key=lambda arm: (score(arm), -arm))])
 
     def _best(self, without: Collection[int]) -> int:
-        """Return the arm with the best score but for some, -1 where there is none."""
+        """Return the arm with the best score except for some, -1 if there is none."""
         best = self.hosts.tournament.best()
         if best not in without:
             return best
         return next((arm for arm in self.hosts.tournament.best_first() if arm not in without), -1)
 
     def _look(self, arms: list[int], busy: Collection[str], anew: Collection[int] = ()) -> dict[int, _Look]:
-        """Draw links of some arms and judge them, so that the scores of the arms are those of today.
+        """Draw links of some arms and score them, so that the scores of the arms are current.
 
-        What Thompson sampling draws is drawn anew for those in ``anew``.
+        Thompson samples are drawn again for those in ``anew``.
         """
         waiting = self.frontier.waiting
         counts = {arm: min(2 * int(waiting[arm]), self.candidates) for arm in arms if arm < len(waiting)}
@@ -450,7 +450,7 @@ class HostBandit(Policy):
         return pick, _Choice(look.rows[row].copy(), look.parents[row].tolist(), chance, said, prior, at_random)
 
     def _choose_once(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
-        """Take the best link of the best host, by what was said of the links when they were found."""
+        """Take the best link of the best host, by the predictions from when the links were found."""
         shut = self.hosts.shut(busy)
         if self.rng.random() < self.exploring and (arm := self._any(shut)) >= 0:
             pick = self._ranked.pop(arm, busy)
@@ -470,7 +470,7 @@ class HostBandit(Policy):
         return pick, _Choice(np.asarray(numbers[:-2]).astype(np.uint16), [parent], pick.rank, pick.rank, 0.0, at_random)
 
     def _first(self, n: int, without: Collection[int]) -> list[int]:
-        """Return the best arms in which links wait, but for some."""
+        """Return the best arms with queued links, except for some."""
         waiting = self.frontier.waiting
         found: list[int] = []
         for arm in self.hosts.tournament.best_first():
@@ -483,7 +483,9 @@ class HostBandit(Policy):
         return found
 
     def _enter_all(self) -> list[int]:
-        """Let arms in that were out although links wait there: the crawl itself placed them. Return one of them."""
+        """Enter arms that were out although they have queued links, because the crawl itself placed them. Return one
+        of them.
+        """
         arms = np.flatnonzero(self.frontier.waiting)
         while len(self.hosts) <= arms[-1]:
             self.hosts.add()
@@ -491,13 +493,13 @@ class HostBandit(Policy):
         return self._first(1, {-1})
 
     def _any(self, without: Collection[int]) -> int:
-        """Return an arm at random of those in which links wait, each as likely as another; -1 where there is none."""
+        """Return an arm with queued links at random, each equally likely; -1 if there is none."""
         waiting, awake = self.frontier.waiting, self.hosts.awake
 
         def is_open(arm: int) -> bool:
             return arm not in without and arm < len(waiting) and bool(waiting[arm])
 
-        # As a rule most arms are open, and one of a few is found sooner than all are looked at.
+        # Usually most arms are open, and drawing one is faster than searching all.
         for _ in range(_LOOKED if awake else 0):
             arm = awake[int(self.rng.integers(len(awake)))]
             if is_open(arm):
@@ -552,20 +554,20 @@ class HostBandit(Policy):
             self._judge_again(found, page)
 
     def _note_also(self, keys: Iterable[int], page: int) -> None:
-        """Let other URLs that lead to a page stand for it."""
+        """Add other URLs that lead to a page."""
         for key in keys:
             if not self.pages.known(key):
                 self.pages.also(key, page)
 
     def _learn_link(self, choice: _Choice, worth: float) -> None:
-        """Learn from a page that came what links to such pages are worth."""
+        """Learn from a fetched page the value of links to such pages."""
         if self._static is None:
             self._judge.learn(choice.row, worth, offset=choice.prior)
         for parent in filter(None, choice.parents):
             self.pages.labelled_child(parent, good=worth > 0)
 
     def _judge_again(self, found: Sequence[_Found], page: int) -> None:
-        """Judge links of a page that were judged before it was known which of their siblings were worth something."""
+        """Score links of a page again that were scored before the rewards of their siblings were known."""
         for keys, arms, rows in found:
             parents = _NO_PARENT.repeat(len(rows), axis=0)
             parents[:, 0] = page
@@ -579,7 +581,7 @@ class HostBandit(Policy):
     # Domains
 
     def _ask(self, pick: Pick) -> None:
-        """A page of a domain is asked for: if no more may be, its arms are out."""
+        """Count a requested page of a domain: if the domain is full, its arms leave the tournament."""
         row = self.hosts.domain[pick.arm]
         self.domains.ask(row)
         if self.per_domain is not None and self._is_full(row):
@@ -601,7 +603,7 @@ class HostBandit(Policy):
         self._give_up_done()
 
     def _reopen(self, row: int) -> None:
-        """Let the arms of a domain be in again, if more pages of it may be asked for."""
+        """Enter the arms of a domain again, if more pages of it may be requested."""
         if row in self._closed and not self._is_full(row):
             self._closed.discard(row)
             waiting = self.frontier.waiting
@@ -611,7 +613,7 @@ class HostBandit(Policy):
         return bool(self.domains.is_full(np.array([row]))[0])
 
     def _give_up_done(self) -> None:
-        """Give up links of domains that have had all their pages: some, or all where nothing is in flight."""
+        """Give up links of domains that are finished: some, or all if nothing is in flight."""
         waiting = self.frontier.waiting
         left = _GIVEN_UP if self.frontier.flying else len(self.frontier)
         while self._done and left > 0:
@@ -626,7 +628,7 @@ class HostBandit(Policy):
                 left -= self._drawn.drop(drawn.slots)
             waiting = self.frontier.waiting
 
-    # Saying
+    # Explanations
 
     def explain(self, pick: Pick) -> Reason:
         choice = self._chosen.get(pick.id)
@@ -671,16 +673,16 @@ class HostBandit(Policy):
 class _Choice(NamedTuple):
     """A pick in flight, as it was chosen."""
 
-    row: NDArray[np.uint16]  # features, from which is learned
+    row: NDArray[np.uint16]  # features to learn from
     parents: list[int]
-    worth: float  # its probability then
-    said: float  # what the model said of it
-    prior: float  # log-odds of its host, where the model says what is beyond them
+    worth: float  # its probability at the time
+    said: float  # the model's prediction for it
+    prior: float  # log-odds of its host, if the model's prediction is relative to them
     at_random: bool
 
 
 class _Look(NamedTuple):
-    """Links that were drawn, row by row; those of one arm are from ``start`` to ``end``."""
+    """Links that were drawn, one per row; those of one arm are from ``start`` to ``end``."""
 
     slots: NDArray[np.int32]
     rows: NDArray[np.uint16]

@@ -1,7 +1,7 @@
-"""What makes a host the best one: the scores of the paper, on probabilities, and those with a prior from all hosts.
+"""How hosts are scored: the scores of the paper, on probabilities, and those with a prior from all hosts.
 
-``good`` and ``bad`` are what the pages of a host were worth so far, ``best`` is the probability with which the best of
-its waiting links is worth something.
+``good`` and ``bad`` count the rewards of a host's pages so far; ``best`` is the probability that the best of its
+queued links has a reward.
 
 References
 ----------
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MOST_OF_FLIGHT = 0.5  # of all picks in flight that one host may have, with the holistic score
+_MOST_OF_FLIGHT = 0.5  # maximum share of all picks in flight for one host, with the holistic score
 
 
 class Records(Protocol):
-    """What is known of some hosts, shape (n,) each."""
+    """Statistics of some hosts, shape (n,) each."""
 
     @property
     def good(self) -> NDArray[np.float64]:
-        """What its pages were worth."""
+        """The rewards of its pages."""
 
     @property
     def bad(self) -> NDArray[np.float64]:
-        """How many of them were worth nothing."""
+        """How many of them had no reward."""
 
     @property
     def right(self) -> NDArray[np.float64]:
-        """Pages of which it was predicted whether they are worth something."""
+        """Pages with a prediction of whether they have a reward."""
 
     @property
     def best(self) -> NDArray[np.float64]:
-        """What the best of its waiting links promises: a probability, or how many times that of the average link."""
+        """The prediction for the best of its queued links: a probability, or a factor relative to the average link."""
 
     @property
     def drawn(self) -> NDArray[np.float64]:
-        """What was drawn by Thompson sampling when something happened to the host last."""
+        """The Thompson sample from when something last happened to the host."""
 
     @property
     def share(self) -> NDArray[np.float64]:
-        """The part of all picks in flight that it would have with one more; 0 where none is in flight."""
+        """Its share of all picks in flight if it had one more; 0 if none is in flight."""
 
     @property
     def odds(self) -> NDArray[np.float64]:
-        """Log-odds of what a page is worth where the rate of all hosts is the prior, less those of this rate."""
+        """Log-odds of a page's reward with the rate of all hosts as prior, minus those of this rate."""
 
     @property
     def success(self) -> NDArray[np.float64]:
-        """Pages that were worth something for each that was not, with the prior."""
+        """Pages with a reward per page without, with the prior."""
 
     @property
     def posterior(self) -> NDArray[np.float64]:
-        """The mean of what a page is worth, where the rate of all hosts is the prior, in units of this rate."""
+        """The mean reward of a page, with the rate of all hosts as prior, in units of this rate."""
 
 
 def _holistic(records: Records) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ SCORES: Final[dict[str, Callable[[Records], NDArray[np.float64]]]] = {
     "pooled thompson": lambda records: records.drawn,
     "pooled thompson x best": lambda records: records.drawn * records.best,
 }
-#: The one for which the record of a host is a part of what a link promises: the classifier learns what is beyond it.
+#: The score where the record of a host is part of a link's prediction: the classifier learns the rest.
 JOINT: Final = "joint"
 #: Those that are drawn at random.
 DRAWN: Final = frozenset(name for name in SCORES if "thompson" in name)

@@ -1,4 +1,4 @@
-"""The best of a million, where a choice changes the scores of a few: O(log n) for each of them, and never more."""
+"""The best of a million scores when a choice changes a few: O(log n) for each of them, and never more."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_FIRST = 64  # entrants for which there is room at first
+_FIRST = 64  # entrants with room at first
 _OUT = -math.inf
 
 
 class Tournament:
-    """Scores of entrants that are numbered from 0: who has none is out, and the largest is known at any time.
+    """Scores of entrants numbered from 0: an entrant without a score is out, and the largest score is always known.
 
-    The scores are the leaves of a binary tree in which each node has the larger one of the two below it. So nothing
-    gets out of date, and nothing has to be cleaned up.
+    The scores are the leaves of a binary tree where each node has the larger one of the two below it. So nothing
+    becomes outdated, and nothing has to be cleaned up.
 
     Notes
     -----
-    *Memory*: 16 bytes for each entrant, 32 at most. Where one comes that has no room, all scores are copied: 10 ms at a
+    *Memory*: 16 bytes for each entrant, 32 at most. If a new one has no room, all scores are copied: 10 ms at a
     million.
 
     Examples
@@ -44,7 +44,7 @@ class Tournament:
         self._tree = array("d", [_OUT]) * (2 * _FIRST)
 
     def put(self, entrant: int, score: float) -> None:
-        """Give an entrant a score, which is a number above minus infinity, whatever it had before."""
+        """Give an entrant a score, a number above minus infinity, in place of any earlier one."""
         if entrant >= self._room:
             self._grow(entrant + 1)
         tree = self._tree
@@ -59,16 +59,16 @@ class Tournament:
             tree[at] = score
 
     def drop(self, entrant: int) -> None:
-        """Let an entrant be out."""
+        """Remove an entrant."""
         if entrant < self._room:
             self.put(entrant, _OUT)
 
     def score(self, entrant: int) -> float:
-        """Return the score of an entrant, minus infinity where it is out."""
+        """Return the score of an entrant, minus infinity if it is out."""
         return self._tree[entrant + self._room] if entrant < self._room else _OUT
 
     def best(self) -> int:
-        """Return who has the largest score, the smallest number among equals; -1 where all are out."""
+        """Return the entrant with the largest score, the smallest number among equals; -1 if all are out."""
         tree, room = self._tree, self._room
         score, at = tree[1], 1
         if score == _OUT:
@@ -80,9 +80,9 @@ class Tournament:
         return at - room
 
     def best_first(self) -> Iterator[int]:
-        """Yield who is in, the one with the largest score first, the smallest number among equals.
+        """Yield the entrants, largest score first, the smallest number among equals.
 
-        No score may change before the iterator is given up.
+        No score may change until the iterator is closed.
         """
         tree, room = self._tree, self._room
         ahead = [(-tree[1], 0, 1)] if tree[1] > _OUT else []  # score, smallest entrant below, node
@@ -103,7 +103,7 @@ class Tournament:
             yield first
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the scores of all, minus infinity where one is out, shape (n,). Cannot be written to."""
+        """Return the scores of all, minus infinity for one that is out, shape (n,). Read-only."""
         scores = np.frombuffer(self._tree)[self._room :]
         scores.flags.writeable = False
         return scores

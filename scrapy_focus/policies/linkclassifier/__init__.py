@@ -1,4 +1,4 @@
-"""ACHE's way: best-first by a link classifier that is trained again while the crawl runs."""
+"""ACHE's method: best-first by a link classifier that is retrained during the crawl."""
 
 from scrapy_focus.policies.linkclassifier.policy import OnlineLinkClassifier
 

@@ -16,12 +16,12 @@ _NONE = -1
 class Hubs:
     """The links among the pages of a crawl, both ways, and how many relevant pages each page links to.
 
-    A page is known by its key. It is a hub from the time on when it links to ``least`` relevant ones, whichever came
-    first, the page or those.
+    A page is identified by its key. It is a hub as soon as it links to ``least`` relevant pages, whichever was
+    fetched first, the page or those.
 
     Notes
     -----
-    *Memory*: 37 bytes for each URL that a link was seen to, and 12 bytes for each link.
+    *Memory*: 37 bytes for each URL with a known link, and 12 bytes for each link.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Hubs:
         self.least = least
         self._numbers = KeyMap()
         self._keys = array("q")  # by number, as all that follow
-        self._hits = array("i")  # relevant pages to which a page links
+        self._hits = array("i")  # relevant pages that a page links to
         self._relevant = bytearray()
         self._last = array("i")  # the last link to a page, or none
         self._first = array("i")  # the first link of a page, or none
@@ -46,7 +46,7 @@ class Hubs:
         self._before = array("i")  # the link to the same page before it, or none
 
     def connect(self, key: int, targets: Iterable[int]) -> bool:
-        """A page came, with links to these; whether it is a hub. Those of a page that came before are kept."""
+        """Add a page with its links; return whether it is a hub. The links of a page added before are kept."""
         page = self._number(key)
         if self._first[page] == _NONE:
             self._first[page] = len(self._targets)
@@ -60,7 +60,7 @@ class Hubs:
         return self._hits[page] >= self.least
 
     def mark(self, key: int) -> list[int]:
-        """A page is relevant; the keys of those that are hubs by that, and were none before, the oldest first."""
+        """Mark a page as relevant; return the keys of pages that become hubs by that, the oldest first."""
         page = self._number(key)
         if self._relevant[page]:
             return []
@@ -75,13 +75,13 @@ class Hubs:
         return made[::-1]
 
     def links(self, key: int) -> Iterator[int]:
-        """Yield the keys to which a page links, in document order; none where it did not come."""
+        """Yield the keys that a page links to, in document order; none if it was not added."""
         page = self._number(key)
         first = self._first[page]
         return (self._keys[target] for target in self._targets[first : first + self._n_links[page]])
 
     def is_hub(self, key: int) -> bool:
-        """Whether a page that came is a hub by now."""
+        """Whether an added page is a hub now."""
         return self._hits[self._number(key)] >= self.least
 
     def _number(self, key: int) -> int:

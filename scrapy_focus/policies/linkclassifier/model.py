@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: Words that are kept of each sort: those that are in most examples.
+#: Words of each sort that are kept: those in most examples.
 KEPT = {AROUND: 100, URL: 150, ANCHOR: 150}
 
-_LEAST = 2  # examples that have a word that is kept
+_LEAST = 2  # examples that a kept word must be in
 _STRENGTH = 1.0  # scikit-learn's C
-_FEW = 3  # examples of a class, below which nothing is learned
+_FEW = 3  # minimum examples of a class
 
 
 class LinkModel:
-    """Logistic regression over words of links, by their numbers: whether each of those that are kept is there.
+    """Logistic regression over the presence of words of links, by their numbers.
 
     Parameters
     ----------
     numbers
-        Of the words that are kept, ascending, shape (n_words,).
+        Numbers of the kept words, ascending, shape (n_words,).
     weights
-        What each of them adds to the log-odds, shape (n_words,).
+        Contribution of each word to the log-odds, shape (n_words,).
     bias
         The log-odds of a link without any of them.
     """
@@ -43,9 +43,10 @@ class LinkModel:
 
     @classmethod
     def fit(cls, positive: Sequence[NDArray[np.float32]], negative: Sequence[NDArray[np.float32]]) -> LinkModel | None:
-        """Learn what tells two classes of links apart, each as :func:`~.words.read` gives it; both weigh the same.
+        """Learn to distinguish two classes of links, each as :func:`~.words.read` returns it; both have the same
+        weight.
 
-        ``None`` where one of them has fewer than three examples, or no word is in two of them.
+        ``None`` if a class has fewer than three examples, or no word is in two of them.
         """
         from scipy.sparse import csr_array
         from sklearn.linear_model import LogisticRegression
@@ -63,7 +64,7 @@ class LinkModel:
         return cls(kept, np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
 
     def score(self, rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
-        """Return how likely each link is of the first class, shape (len(rows),)."""
+        """Return the probability that each link is of the first class, shape (len(rows),)."""
         owners, columns = _known(rows, self.numbers)
         scores: NDArray[np.float64] = expit(self.bias + np.bincount(owners, self.weights[columns], len(rows)))
         return scores
@@ -80,7 +81,7 @@ def _frequent(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.int64]:
 
 
 def _known(rows: Sequence[NDArray[np.float32]], kept: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return row and column of each word that is kept, shapes (n,)."""
+    """Return row and column of each kept word, shapes (n,)."""
     if not len(rows):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])

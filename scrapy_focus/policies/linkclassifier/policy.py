@@ -1,4 +1,4 @@
-"""Best-first by a link classifier that is trained again while the crawl runs, as ACHE has it."""
+"""Best-first by a link classifier that is retrained during the crawl, as in ACHE."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
-FIRST, SECOND = 0, 1  # arms: authorities and hubs; forward, all links wait in the first
+FIRST, SECOND = 0, 1  # arms: authorities and hubs; in mode forward, all links are in the first
 
-_SEED = 3.0  # rank of what was given; of links, at most 2
-_STEPS = 100  # in which links of relevant pages differ at random
+_SEED = 3.0  # rank of start requests; ranks of links are at most 2
+_STEPS = 100  # range of random differences between links of relevant pages
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # of keywords in the URL and the anchor, and of the probability
 
 _WORDS = {
@@ -43,41 +43,41 @@ _SCORES = {"probability": "probability", "words": "the words of the link score",
 
 @configurable
 class OnlineLinkClassifier(TopicPolicy):
-    """Most promising link first, by a classifier that learns from the links that were followed so far.
+    """Most promising link first, by a classifier that learns from the links followed so far.
 
-    Links are told apart by the words of their anchor, of their URL and of the text around them. Each time that
-    ``learning_limit`` pages came, a classifier is trained from scratch on a sample of the links that were followed:
-    those whose page was relevant against the others. Then all waiting links are scored again. Before the first
-    training, the links of relevant pages come first, in random order.
+    Features are the words of the anchor, of the URL and of the surrounding text. Each time that ``learning_limit``
+    pages came, a classifier is trained from scratch on a sample of the links that were followed: those whose page was
+    relevant against the others. Then all queued links are scored again. Before the first training, the links of
+    relevant pages come first, in random order.
 
     In mode ``"bipartite"``, the other links of *hubs* come before all others: of pages that link to several relevant
-    ones. What is behind them is scored by how likely it is relevant, and all other links by how likely they lead to a
+    ones. Links of hubs are scored by how likely they are relevant, and all other links by how likely they lead to a
     hub.
 
     Notes
     -----
-    *Memory*: 4 bytes for each word of a waiting link, some 30 in all where links say little, 240 at most, in the
-    frontier's records; up to 2 MB of samples; in mode ``"bipartite"``, 37 bytes for each URL that a link was seen to,
-    and 12 for each link.
+    *Memory*: 4 bytes for each word of a queued link, typically 30 words for short texts, 240 at most, in the
+    frontier's records; up to 2 MB of samples; in mode ``"bipartite"``, 37 bytes for each URL with a known link, and
+    12 for each link.
 
-    *Cost*: training takes up to a second; to score links again is linear in those that wait, about three seconds of CPU
-    for 100,000. Both happen at once, every ``learning_limit`` pages: this is here to compare with.
+    *Cost*: training takes up to a second; scoring again is linear in the queued links, about three seconds of CPU for
+    100,000. Both happen at once, every ``learning_limit`` pages: this policy is here for comparison.
 
     As published, as released, and what this class does:
 
     * *Learner*: as released, a linear support vector machine with Platt scaling. Here it is logistic regression with
-      the same ``C``. In two classes, scaling changes no order.
-    * *Order*: as released, links that are surely not relevant stand before those that probably are not, as the
-      probability of the more likely class is added to the number of the class. Here it is the probability of the
-      relevant one.
+      the same ``C``. With two classes, the scaling does not change the order.
+    * *Order*: as released, surely irrelevant links are ranked above probably irrelevant ones, because the probability
+      of the more likely class is added to the number of the class. Here links are ranked by the probability of the
+      relevant class.
     * *Words*: 100 of the text around links, 150 of URLs, 150 of anchors, those that are in most links of the sample;
-      ten words on either side, English stop words left out. As released, words are stemmed; here they are not.
-    * *Sample*: as released, of the irrelevant links the first ones, as many as there are relevant ones; here both
-      classes are drawn uniformly, and weigh the same.
-    * *Pages* after which it learns: as released, with hard focus (the default there), only relevant ones count. Here,
-      all that links are taken from, which is the same with ``hard_focus``.
-    * *Hubs*: as released, whoever links to relevant pages is asked of a search engine, and what trains the two
-      classifiers is never written. Here it is what the crawl itself has seen.
+      ten words on either side, without English stop words. As released, words are stemmed; here they are not.
+    * *Sample*: as released, the first irrelevant links, as many as there are relevant ones; here both classes are
+      drawn uniformly, and have the same weight.
+    * *Pages* that count for retraining: as released, with hard focus (the default there), only relevant ones. Here,
+      all whose links are used, which is the same with ``hard_focus``.
+    * *Hubs*: as released, pages that link to relevant ones come from a search engine, and the training data of the
+      two classifiers is never written. Here hubs are those that the crawl itself has seen.
 
     References
     ----------
@@ -118,31 +118,31 @@ class OnlineLinkClassifier(TopicPolicy):
 
     mode: Literal["forward", "bipartite"] = parameter('``"forward"`` or ``"bipartite"``.', default="forward")
     learning_limit: int = parameter(
-        "Pages after which the classifiers are trained again, and all waiting links scored.", default=500, at_least=1
+        "Pages after which the classifiers are retrained, and all queued links scored.", default=500, at_least=1
     )
     begin: Literal["parent", "topic"] = parameter(
-        'What orders links before the first training: ``"parent"``, whether the page was relevant on which a link '
-        'was found first; or ``"topic"``, what its words say of the topic, as for '
+        'How links are ordered before the first training: ``"parent"``, whether the first page with the link was '
+        'relevant; or ``"topic"``, how well its words fit the topic, as for '
         ":class:`~scrapy_focus.policies.bestfirst.BestFirst`.",
         default="parent",
     )
     hard_focus: bool = parameter("Take no links from pages that are not relevant.", default=False)
     most_samples: int = parameter(
-        "Links of each class that it learns from at most, drawn uniformly.", default=5_000, at_least=1
+        "Maximum links of each class to learn from, drawn uniformly.", default=5_000, at_least=1
     )
     most_scored: int = parameter(
-        "Waiting links of each arm that are scored again at most, those of the best ranks; the others keep theirs.",
+        "Maximum queued links of each arm to score again, those with the best ranks; the others keep theirs.",
         default=100_000,
         at_least=1,
     )
-    hub_links: int = parameter("Relevant pages to which a hub links, at least.", default=2, at_least=1)
+    hub_links: int = parameter("Relevant pages that a hub links to, at least.", default=2, at_least=1)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self.trained = 0  # times
         self.models: list[LinkModel | None] = [None, None]  # by arm
         self._reader = LinkReader(self.keywords or (), self.relevance)
-        self._pages = 0  # from which links were taken
+        self._pages = 0  # whose links were used
         self._samples = Samples(self.most_samples), Samples(self.most_samples)  # of relevant pages, of all others
         self._hubs = Hubs(self.hub_links)
         self._links: dict[int, list[int]] = {}  # keys of the links of each page that is being reported, by pick
@@ -222,7 +222,7 @@ class OnlineLinkClassifier(TopicPolicy):
         )
 
     def _first_ranks(self, links: Sequence[Link], source: Outcome) -> NDArray[np.float64]:
-        """Return ranks of links as long as nothing was learned, shape (n,)."""
+        """Return ranks of links before the first training, shape (n,)."""
         if self.begin == "topic":
             ranks: NDArray[np.float64] = self._reader.read(links) @ _WEIGHTS
             return ranks
@@ -231,7 +231,7 @@ class OnlineLinkClassifier(TopicPolicy):
         return worth + noise / _STEPS
 
     def _find_hubs(self, outcome: Outcome) -> None:
-        """See the links of a page, and whether it makes hubs of others; what waits behind hubs then comes first."""
+        """Record the links of a page, and whether it makes hubs of others; queued links of hubs then come first."""
         key, links = outcome.pick.key, self._links.pop(outcome.pick.id, [])
         made = [key] if self._hubs.connect(key, links) else []
         if outcome.reward > 0:
@@ -241,7 +241,7 @@ class OnlineLinkClassifier(TopicPolicy):
             self._promote(list(dict.fromkeys(link for hub in dict.fromkeys(made) for link in self._hubs.links(hub))))
 
     def _promote(self, keys: Sequence[int]) -> None:
-        """Let links wait in the first arm, of those that wait in the second."""
+        """Move links queued in the second arm to the first."""
         waiting = [key for key, state in zip(keys, self.frontier.states(keys), strict=True) if state == State.WAITING]
         moved, ranks, rows = [], [], []
         for key in waiting:
@@ -258,7 +258,7 @@ class OnlineLinkClassifier(TopicPolicy):
         self.frontier.move(moved, [Placement(FIRST, rank, row) for rank, row in zip(ranks, rows, strict=True)])
 
     def _train(self) -> None:
-        """Train anew on what was sampled so far, and score what waits."""
+        """Retrain on the current sample, and score the queued links."""
         relevant, others = self._samples
         self.models[FIRST] = LinkModel.fit(relevant.rows, others.rows) or self.models[FIRST]
         if self.mode == "bipartite":
@@ -272,7 +272,7 @@ class OnlineLinkClassifier(TopicPolicy):
             self._score_again(arm)
 
     def _score_again(self, arm: int) -> None:
-        """Score the links that wait in an arm, where something was learned for it."""
+        """Score the links queued in an arm, if it has a model."""
         model = self.models[arm] or self.models[FIRST]
         if model is None:
             return
@@ -281,7 +281,7 @@ class OnlineLinkClassifier(TopicPolicy):
             for link, place in self.frontier.scan(arm)
             if place.memo is not None
         ]
-        found.sort(key=lambda each: each[:2])  # the order of a scan is none
+        found.sort(key=lambda each: each[:2])  # the order of a scan is arbitrary
         del found[self.most_scored :]
         if found:
             rows = [row for _, _, row in found]
@@ -290,7 +290,7 @@ class OnlineLinkClassifier(TopicPolicy):
 
 
 class Samples:
-    """A uniform sample of what was added so far, of at most so many: their keys, and what is known of them."""
+    """A uniform sample, of limited size, of what was added so far: keys and values."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -304,7 +304,7 @@ class Samples:
         return [np.frombuffer(row, np.float32) for row in self._rows]
 
     def add(self, key: int, row: NDArray[np.float32], rng: np.random.Generator) -> None:
-        """Add one more, in place of any other where the sample is full."""
+        """Add an item, in place of a random one if the sample is full."""
         self.seen += 1
         if len(self.keys) < self.most:
             self.keys.append(key)

@@ -1,6 +1,6 @@
-"""The words of a link, where it stands, as numbers: of the text around it, of its URL, and of its anchor.
+"""The words of a link as numbers: of its surrounding text, its URL and its anchor.
 
-They are kept with each waiting link, as all of these are scored again whenever the classifier was trained again.
+They are kept with each queued link, because all links are scored again whenever the classifier is retrained.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def number(sort: int, word: str) -> int:
 
 
 def sort_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return of which sort numbers are, shape (n,)."""
+    """Return the sort of each number, shape (n,)."""
     return numbers // _SORT
 
 
 def read(link: Link) -> NDArray[np.float32]:
     """Return the different numbers of the words of a link, ascending, shape (n,), n at most 60.
 
-    Of its URL these are the words of the path, and its last label as ``.com``.
+    The words of its URL are those of the path, and its last label as ``.com``.
 
     Examples
     --------
