@@ -1,9 +1,9 @@
-"""How few requests could do for a crawl that has to follow links: it is told the whole site, and plans by that.
+"""The link floor: how few requests could be enough for a crawl that has to follow links and knows the whole site.
 
-OMNISCIENT asks for addresses that nobody gave it. A crawl has to find them, so its distance from OMNISCIENT says little
-where targets lie many clicks deep. Two goals conflict here. The shortest crawl of all is a hard problem: to choose few
-pages that show all targets is set cover. But each recorded site should have its floor within seconds. So the crawl is
-greedy, and what a choice looks at is kept up to date in place of being computed for each choice.
+OMNISCIENT requests URLs that nobody gave it. A crawl has to find them, so its distance from OMNISCIENT says little if
+targets are many clicks deep. Two goals conflict here. The shortest crawl is a hard problem: choosing few pages that
+show all targets is set cover. But each recorded site should have its floor within seconds. So the crawl is greedy,
+and the data for a choice are updated incrementally rather than computed for each choice.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ TARGETS, PAGES = 0, 1  # the arms
 
 
 class LinkFloor(Informed):
-    """The link floor: a greedy crawl that knows where each link leads, but asks only for URLs that it has a link to.
+    """The link floor: a greedy crawl that knows where each link leads, but requests only URLs that it has a link to.
 
-    A target is fetched as soon as a link to it was seen. Where none waits, the crawl follows the path of pages and
-    redirects that shows most new targets for its requests: largest ``g / (g + d)``, for a path of ``d`` pages whose
-    last one links to ``g`` targets that no link was seen to. Of equal ones it takes the shorter path, then the one
-    whose last page is first in a breadth-first crawl. It ends where no path leads to a target any more.
+    A target is fetched as soon as a link to it was seen. If no target is queued, the crawl follows the path of pages
+    and redirects that shows most new targets for its requests: largest ``g / (g + d)``, for a path of ``d`` pages
+    whose last one links to ``g`` targets without a known link. Among equal paths it takes the shorter one, then the
+    one whose last page is first in a breadth-first crawl. It ends when no path leads to a target any more.
 
     Notes
     -----
-    It shows what a crawl could save that learns where targets are, and so whether there is anything to learn on a site.
-    No crawl that has to learn can know as much. Yet it is no bound in the strict sense: it is greedy, and another order
-    of the pages may need a few requests less. Targets count alike, whatever they are worth. With several requests in
-    flight it waits for the page on which its plan depends.
+    It shows what a crawl could save that learns where targets are, and so whether there is anything to learn on a
+    site. No crawl that has to learn can know as much. Yet it is not a strict bound: it is greedy, and another order
+    of the pages may need a few requests less. All targets count alike, whatever their rewards. With several requests
+    in flight it waits for the page that its plan depends on.
 
-    Once in a crawl it reads all links of the site, 12 bytes each in memory. Distances only shrink while links are
-    found, so a request costs no more than the links of those URLs that came nearer by it, and a logarithm of the pages.
+    At the start it reads all links of the site, 12 bytes each in memory. Distances only shrink while links are found,
+    so a request costs no more than the links of those URLs that it brought nearer, and a logarithm of the pages.
 
     Examples
     --------
@@ -79,13 +79,13 @@ class LinkFloor(Informed):
 
     def __init__(self) -> None:
         self._seeds: list[int] = []
-        self._seen: list[int] = []  # keys of the URLs that there was a link to
+        self._seen: list[int] = []  # keys of the URLs with a known link
         self._visited: list[int] = []  # keys of those that have an outcome
-        self._paths: _Paths | None = None  # made of the truth and the above, where it is needed
+        self._paths: _Paths | None = None  # built from the truth and the above, on demand
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         keys = [link.key for link in links]
-        if source is None:  # the plan reaches as far as links lead from the seeds
+        if source is None:  # the plan starts from the seeds and follows their links
             self._seeds += keys
             self._paths = None
         paths = self._plan()
@@ -110,7 +110,7 @@ class LinkFloor(Informed):
             state = self.frontier.states([path.first])[0]
             if state in (State.WAITING, State.FLYING):
                 break
-            paths.visit([path.first])  # it waits no more, as links may be given up elsewhere
+            paths.visit([path.first])  # it is not queued any more, because links may be given up elsewhere
         if path is None or (pick := self.frontier.take(path.first)) is None:
             return None
         if pick.host in busy:
@@ -128,7 +128,7 @@ class LinkFloor(Informed):
         self._visited += [outcome.pick.key, *fetched]
 
     def due(self) -> float | None:
-        """Never, where no path leads to a target any more: what waits then is worth nothing."""
+        """Never, if no path leads to a target any more: the remaining links are worth nothing."""
         return None if self.frontier.waiting[TARGETS : TARGETS + 1].any() or self._plan().best() else math.inf
 
     def explain(self, pick: Pick) -> Reason:
@@ -143,7 +143,7 @@ class LinkFloor(Informed):
         return super().__getstate__() | {"_paths": None}
 
     def _plan(self) -> _Paths:
-        """Return the plan as it is after all that was seen so far; it follows from that alone, after a resume too."""
+        """Return the plan, up to date; it depends only on what was seen so far, even after a resume."""
         if self._paths is None:
             self._paths = _Paths(self.truth, self._seeds)
             self._paths.know(self._seen)
@@ -154,17 +154,17 @@ class LinkFloor(Informed):
 class _Path(NamedTuple):
     """A path to a page that links to new targets."""
 
-    first: int  # key of the URL to ask for, a link to which was seen
-    pages: int  # on it, the last one included
-    targets: int  # new ones, that the last page links to
+    first: int  # key of the URL to request, which has a known link
+    pages: int  # on it, including the last one
+    targets: int  # new ones that the last page links to
 
 
 class _Paths:
-    """The shortest path to each URL from those that links were seen to, and what it shows that is new.
+    """The shortest path to each URL from those with a known link, and the new targets that it shows.
 
-    URLs are numbered in breadth-first order from the seeds. These hold after each call: the distance of a URL that is
-    seen and not visited is 1, and of any other one that is not visited 1 more than that of the nearest URL which leads
-    to it. A page whose gain is above 0 has an entry in the heap that is at least as good as the page is now.
+    URLs are numbered in breadth-first order from the seeds. The following holds after each call. The distance of a
+    URL that is seen and not visited is 1. That of any other unvisited one is 1 more than that of the nearest URL that
+    leads to it. A page with a gain above 0 has an entry in the heap that is at least as good as its current value.
     """
 
     def __init__(self, truth: Truth, seeds: Iterable[int]) -> None:
@@ -185,7 +185,7 @@ class _Paths:
         self._in = self._out.turned(n)
         self._target = np.zeros(n, np.bool_)
         self._target[[self._number[link.key] for link in truth.targets() if link.key in self._number]] = True
-        #: How many targets each URL leads to that no link was seen to, shape (n,).
+        #: How many targets without a known link each URL leads to, shape (n,).
         self._gain = np.bincount(self._in.of(np.flatnonzero(self._target)), minlength=n)
         self._seen = np.zeros(n, np.bool_)
         self._visited = np.zeros(n, np.bool_)
@@ -201,7 +201,7 @@ class _Paths:
         return bool(len(self._out.of(self._numbers([key]))))
 
     def know(self, keys: Iterable[int]) -> None:
-        """There are links to these URLs now."""
+        """Record that these URLs have links now."""
         numbers = self._numbers(keys)
         fresh = numbers[~self._seen[numbers]]
         self._seen[fresh] = True
@@ -210,15 +210,15 @@ class _Paths:
         self._come_near(fresh)
 
     def visit(self, keys: Iterable[int]) -> None:
-        """These URLs were asked for, and what they lead to was seen."""
+        """Record that these URLs were requested, and their links seen."""
         numbers = self._numbers(keys)
         self._visited[numbers] = True
-        if not self._seen[self._out.of(numbers)].all():  # not all of it was: there are fewer paths than there seemed
+        if not self._seen[self._out.of(numbers)].all():  # some links were not: there are fewer paths than expected
             self._distance[:] = self._unreached
             self._come_near(np.flatnonzero(self._seen))
 
     def best(self) -> _Path | None:
-        """Return the path that shows most new targets for its requests; ``None`` where none shows any."""
+        """Return the path that shows most new targets for its requests; ``None`` if none shows any."""
         heap = self._heap
         while heap:
             i = heap[0][2]
@@ -232,14 +232,14 @@ class _Paths:
         return None
 
     def _begin(self, i: int) -> int:
-        """Return the URL with which the shortest path to another begins, of equal paths the breadth-first one."""
+        """Return the first URL on the shortest path to another one; among equal paths the breadth-first one."""
         while (distance := self._distance[i]) > 1:
             before = self._in.at(i)
             i = int(before[(self._distance[before] == distance - 1) & ~self._visited[before]].min())
         return i
 
     def _come_near(self, numbers: NDArray[np.integer]) -> None:
-        """One request is enough for these URLs now, and fewer than before for what is behind them."""
+        """Set the distance of these URLs to one request, and update the URLs behind them."""
         distance = 1
         while len(near := numbers[(self._distance[numbers] > distance) & ~self._visited[numbers]]):
             near = np.unique(near)
@@ -256,7 +256,7 @@ class _Paths:
 class _Edges(NamedTuple):
     """Which URLs each URL leads to."""
 
-    ends: NDArray[np.int64]  # shape (n + 1,): those of URL i stand in to[ends[i] : ends[i + 1]]
+    ends: NDArray[np.int64]  # shape (n + 1,): those of URL i are to[ends[i] : ends[i + 1]]
     to: NDArray[np.int32]  # shape (n_edges,)
 
     def at(self, i: int) -> NDArray[np.int32]:
@@ -264,7 +264,7 @@ class _Edges(NamedTuple):
         return self.to[self.ends[i] : self.ends[i + 1]]
 
     def of(self, numbers: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return those of several, one after the other, as often as they are there."""
+        """Return those of several, one after the other, with repetitions."""
         counts = self.ends[numbers + 1] - self.ends[numbers]
         skipped = self.ends[numbers] - (counts.cumsum() - counts)
         found: NDArray[np.int32] = self.to[np.repeat(skipped, counts) + np.arange(counts.sum())]

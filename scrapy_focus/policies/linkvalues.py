@@ -1,7 +1,7 @@
-"""Which links lead to pages that are worth something, learned from those that were fetched.
+"""The values of links, learned from the rewards of the pages fetched.
 
-A value that belongs to a page says nothing of a link to a page that nobody fetched yet. What can be said of such a link
-stands on the page with the link: its URL, its words, those around it, and its place.
+A value that belongs to a page says nothing about a link to a page that nobody has fetched yet. All that is known of
+such a link is on the page with the link: its URL, its words, the surrounding text, and its place.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 WIDTH = OF_A_LINK + 1  # features of a link
 
-_SHOWN = 80  # characters of a tag path, from its end, that are read
+_SHOWN = 80  # characters read of a tag path, from its end
 
 
 class LinkValues:
-    """Predicts whether the page behind a link will earn a reward, by logistic regression on hashed features.
+    """Predicts whether the page of a link will earn a reward, by logistic regression on hashed features.
 
     Features are those of the default policy, and the end of the tag path: words of the URL, alone and in pairs, its
-    template and extension, words of the anchor and around it, and how far up the page the link stands.
+    template and extension, words of the anchor and around it, and the height of the link on the page.
 
     Notes
     -----
-    *Time*: 10 microseconds a link for its row, once, and as many for learning. *Memory*: half a megabyte, and what
-    texts hash to, as in the default policy.
+    *Time*: 10 microseconds a link for its row, once, and as many for learning. *Memory*: half a megabyte, and the
+    cache of hashed texts, as in the default policy.
 
     Examples
     --------
@@ -72,11 +72,11 @@ class LinkValues:
         return self._model.decide(rows)
 
     def learn(self, row: NDArray[np.uint16], reward: float) -> None:
-        """Learn what the page behind a link earned, for its row, shape (33,); any reward above 0 counts as one."""
+        """Learn the reward of a link's page, for its row, shape (33,); any reward above 0 counts as one."""
         self._model.learn(row, float(reward > 0))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self._model}  # the rest is found again from the texts
+        return {"model": self._model}  # the rest is recomputed from the texts
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         LinkValues.__init__(self)

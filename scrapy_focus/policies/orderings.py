@@ -1,4 +1,4 @@
-"""The orderings that every learned one has to beat: breadth-first, depth-first, random."""
+"""The baselines that every learned policy has to beat: breadth-first, depth-first, random."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BreadthFirst(Ordering):
-    """Links leave in the order in which they were found.
+    """Takes links in the order in which they were found.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class BreadthFirst(Ordering):
 
 @configurable
 class DepthFirst(Ordering):
-    """The links of the page that came back last leave first, in the order in which they stand on that page.
+    """Takes the links of the most recently fetched page first, in document order.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class DepthFirst(Ordering):
     reads_page: ClassVar[bool] = False
 
     last_first: bool = parameter(
-        "In the opposite order: the last link of a page first, as a plain stack has it. The released baseline of the "
+        "In the opposite order: the last link of a page first, as in a plain stack. The released baseline of the "
         "SB-CLASSIFIER paper does so.",
         default=False,
     )
@@ -78,9 +78,9 @@ class DepthFirst(Ordering):
 
 
 class Random(Ordering):
-    """Every waiting link is equally likely to leave next."""
+    """Takes any queued link with equal probability."""
 
-    summary: ClassVar[str] = "Takes any link that it knows, by chance."
+    summary: ClassVar[str] = "Takes any known link at random."
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"RANDOM": {}}
     reads_page: ClassVar[bool] = False
 

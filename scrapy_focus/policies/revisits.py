@@ -1,8 +1,8 @@
-"""Keeps a site fresh: which page to fetch again, and when, beside pages that were never fetched.
+"""Keeps a site fresh: it decides which pages to revisit, and when, and fetches new pages as well.
 
-Whoever follows a site has so many requests, and more pages than these. A page that is fetched too often wastes them,
-and one that is fetched too rarely is stale. How often a page changes is not known but learned, from visits that say no
-more than whether it changed since the last one, and how many new links it has.
+A crawl that follows a site has so many requests, and more pages than these. A page that is fetched too often wastes
+requests, and one that is fetched too rarely is stale. How often a page changes is learned from visits that show only
+whether it changed since the last one, and how many new links it has.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ if TYPE_CHECKING:
 
 Purpose = Literal["news", "copies"]
 
-_WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
-_AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
-_MOST = 1 << 16  # pages and links of which something is remembered beside the frontier
-_DRAWN = 8  # pages of each such arm that are due, to visit the best of them
+_WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that separate arms of known pages
+_AHEAD = 3600.0  # seconds that the clocks of others may be ahead; reports of later times are wrong
+_MOST = 1 << 16  # pages and links with data outside the frontier
+_DRAWN = 8  # due pages of each such arm that are drawn, to visit the best of them
 MARK = 0x0F0C  # of the memo of a known page
 _NEVER = 1e9  # seconds
-_FOR_NOW = (408, 429)  # errors below 500 that pass
-_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
-_SHARES = 200.0  # picks over which it is averaged what share of them are first visits
-_MORE = 1.5  # times as many visits are planned as there is a budget for: the best of those that are due are made
+_FOR_NOW = (408, 429)  # errors below 500 that are temporary
+_RETRY = 3600.0  # seconds until a failed page is requested again
+_SHARES = 200.0  # picks over which the share of first visits is averaged
+_MORE = 1.5  # multiple of the budget for which visits are planned: the best of those due are made
 
 
 class _Choice(NamedTuple):
     """Why a page was chosen, for :meth:`Revisits.explain`."""
 
     pick_id: int
-    gain: float  # reward that is expected of the visit
-    new: float  # reward that was expected of the best new link
+    gain: float  # expected reward of the visit
+    new: float  # expected reward of the best new link
 
 
 def _discovery(params: Mapping[str, Any] | None) -> BranchingBandit:
-    """Return the policy for new links, made with these parameters; one that it does not take is a ConfigError."""
+    """Return the policy for new links with these parameters; raise ConfigError for an unknown one."""
     try:
         return BranchingBandit(**(params or {}))
     except TypeError as error:
@@ -72,22 +72,22 @@ def _discovery(params: Mapping[str, Any] | None) -> BranchingBandit:
 
 @configurable
 class Revisits(Policy):
-    """Fetches pages again when that pays, and new ones beside: to keep copies fresh, or to find what is new soon.
+    """Revisits pages when that pays, and fetches new ones: to keep copies fresh, or to find what is new soon.
 
-    Each page that was fetched sleeps until its next visit is due, which is when enough came together that the visit
-    would put right: time for which targets that appeared on it are not known, or for which its copy is not what is
-    there. How much is enough follows from the budget: as much as uses it up. How often a page changes, and how many
-    links to targets appear on it, is learned from its visits, and before them from what pages like it did. New links
-    are for a :class:`~scrapy_focus.policies.branching.BranchingBandit`. A page that is due and a new link compete by
-    the reward that is expected of one request.
+    Each fetched page sleeps until its next visit is due: when the loss that the visit would end has reached a
+    threshold. That loss is the time during which new targets of the page are unknown, or its copy is outdated. The
+    threshold follows from the budget: visits use it up. How often a page changes, and how many links to targets
+    appear on it, is learned from its visits, and before them from similar pages. New links are chosen by a
+    :class:`~scrapy_focus.policies.branching.BranchingBandit`. A due page and a new link compete by the expected
+    reward of one request.
 
     Notes
     -----
-    The mean delay until new targets are known is least if each page is visited when the time for which those on it are
-    not known adds up to the same, so that visits go by the square root of the rate. For copies it adds up more slowly,
-    as a page that has changed can change no more.
+    The mean delay until new targets are known is least if each page is visited when the unknown time of its targets
+    adds up to the same, so that visits go by the square root of the rate. For copies it adds up more slowly, because
+    an outdated page cannot become more so.
 
-    *Memory*: 64 bytes for each page that is known, in the frontier, in place of the features of its link.
+    *Memory*: 64 bytes for each known page, in the frontier, in place of the features of its link.
 
     References
     ----------
@@ -96,33 +96,33 @@ class Revisits(Policy):
     Learning to crawl. AAAI 2020.
     """
 
-    summary: ClassVar[str] = "Fetches pages again when enough should have changed, as often as the budget allows."
+    summary: ClassVar[str] = "Revisits pages when enough should have changed, as often as the budget allows."
     may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "explore"))
 
     frontier: Drawn = field(init=False)
 
     goal: Purpose | None = parameter(
-        'What is to be fresh. ``"news"``: new targets are to be known soon. ``"copies"``: targets are to be as they '
-        'are on the site, too. By default ``"copies"`` where MIME types are looked for, and else ``"news"``.',
+        'What to keep fresh. ``"news"``: new targets are found soon. ``"copies"``: copies of targets are also as they '
+        'are on the site. By default ``"copies"`` if the crawl looks for MIME types, and ``"news"`` otherwise.',
         default=None,
     )
     per_day: float = parameter(
-        "Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.",
+        "Requests a day to plan visits for, if the crawl has no ``FOCUS_BUDGET_RATE``.",
         default=2000.0,
         above=0,
     )
     longest: float = parameter(
-        "Days after which a page is due at the latest. A copy is visited then in any case; where news is looked for, "
-        "a page is that promises more than any other.",
+        "Days after which a page is due at the latest. A copy is then visited in any case; with news, "
+        "a page that promises more than any other.",
         default=14.0,
         above=0,
     )
-    shortest: float = parameter("Seconds between two visits of a page at least.", default=60.0, above=0)
+    shortest: float = parameter("Minimum seconds between two visits of a page.", default=60.0, above=0)
     fade: float = parameter(
-        "Days after which what was learned of a page counts half; 0: it never fades.", default=30.0, at_least=0
+        "Days after which the record of a page counts half; 0: it never fades.", default=30.0, at_least=0
     )
     explore: float = parameter(
-        "Share of the choices between a page that is due and a new link in which the worse one is taken.",
+        "Share of the choices between a due page and a new link where the worse one is taken.",
         default=0.1,
         at_least=0,
         at_most=1,
@@ -134,7 +134,7 @@ class Revisits(Policy):
     def __attrs_post_init__(self) -> None:
         if self.shortest > self.longest * DAY:
             raise ConfigError(
-                f"Revisits(longest={self.longest}, shortest={self.shortest}): longest (in days) is no less than "
+                f"Revisits(longest={self.longest}, shortest={self.shortest}): longest (in days) must be at least "
                 "shortest (in seconds)"
             )
 
@@ -144,21 +144,21 @@ class Revisits(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.new = _discovery(self.discovery)
         self.new.open(frontier, rng, replace(mission, renders=False))
-        names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
-        names += ["pages that are visited later", "pages that are said to have changed"]
+        names = [f"pages visited within {wait / 3600:g} hours" for wait in _WAITS]
+        names += ["pages visited later", "pages reported as changed"]
         self.known_arms = [self.new.reserve(name) for name in names]
         self.keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
         self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
         longest = self.longest * DAY if self.keeps_copies else _NEVER
         self.plan = Plan(self.changes, shortest=self.shortest, longest=longest)
-        self._twins: dict[int, int] = {}  # by arm of links: that of links which appeared on a known page
+        self._twins: dict[int, int] = {}  # by arm of links: the arm for its links that appeared on a known page
         self._first = 0.5  # share of the picks that are first visits
         self.belief = Belief()
-        self._said: dict[int, tuple[str, str]] = {}  # by key of a page that changed, as was said: the host, by whom
-        self.typical = 0.0  # what visits are expected to find
+        self._said: dict[int, tuple[str, str]] = {}  # by key of a page reported as changed: the host, the reporter
+        self.typical = 0.0  # expected results of visits
         self._shown: dict[int, tuple[int, float]] = {}  # by key of a link that appeared on a known page: that of the
-        # page, and how probably it was taken for a target
-        self._born: dict[int, float] = {}  # by key of such a page: targets that came up, as far as is known by now
+        # page, and the predicted probability that it is a target
+        self._born: dict[int, float] = {}  # by key of such a page: targets that came up, as far as known
         self._last: _Choice | None = None
         self._read: tuple[Memo | None, np.void | None] = (None, None)
         super().open(frontier, rng, mission)
@@ -172,11 +172,11 @@ class Revisits(Policy):
 
     @property
     def rate(self) -> float:
-        """How many requests a second visits are planned for, with those for new links."""
+        """How many requests a second visits are planned for, including those for new links."""
         return self.per_day / DAY if self.budget_rate is None else self.budget_rate
 
     def importance(self, outcome: Outcome) -> float:
-        """Return what it is worth that the copy of a page is fresh: by default what the page was rewarded with."""
+        """Return the value of a fresh copy of a page: by default its reward."""
         return max(outcome.reward, 0.0)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -219,7 +219,7 @@ class Revisits(Policy):
         return pick
 
     def _due(self, waiting: NDArray[np.int64]) -> dict[int, int]:
-        """Return how many known pages are drawn from each arm in which some are due."""
+        """Return how many known pages to draw from each arm with due pages."""
         due = {}
         for arm in self.known_arms:
             if arm < len(waiting) and waiting[arm]:
@@ -236,7 +236,9 @@ class Revisits(Policy):
                 self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[-1], 0.0, memo_of(record))])
 
     def _found_now(self, record: np.void, trust: float) -> float:
-        """Return what a visit is expected to find now, where the page changed with this probability, or as it is."""
+        """Return the expected reward of a visit now, for a page that changed with this probability, or for its
+        current estimate.
+        """
         wait = self.now - float(record["at"])
         _, found = self.plan.values(np.array([record]), np.array([wait]))
         changed = 1 - float(self.changes.posterior(record) @ np.exp(-RATES * wait))
@@ -247,7 +249,7 @@ class Revisits(Policy):
             self.new.release(pick)
 
     def give_up(self, n: int) -> int:
-        """Give up new links, drawn at random from each arm, before any page that is watched; of these the worst."""
+        """Give up new links, drawn at random from each arm, before any known page; of these the worst."""
         waiting = self.frontier.waiting
         known = sum(int(waiting[arm]) for arm in self.known_arms if arm < len(waiting))
         given = give_up(self.frontier, min(n, len(self.frontier) - known), self.rng, spared=self.known_arms)
@@ -269,7 +271,7 @@ class Revisits(Policy):
                 page, chance = shown
                 _remember(self._born, page, self._born.get(page, 0.0) + (outcome.reward > 0) - chance)
             return
-        if outcome.once:  # it does not come back
+        if outcome.once:  # it is never revisited
             self.plan.remove(record)
         said = self._said.pop(outcome.pick.key, None)
         if said is not None and outcome.changed is not None:
@@ -362,7 +364,7 @@ class Revisits(Policy):
         _discovery(self.discovery)
 
     def _appeared(self, place: Placement | None) -> Placement | None:
-        """Let a link wait that a known page did not have before: beside those that may be old."""
+        """Queue a link that a known page did not have before: separately from those that may be old."""
         if place is None:
             return None
         if place.arm not in self._twins:
@@ -370,7 +372,7 @@ class Revisits(Policy):
         return place._replace(arm=self._twins[place.arm])
 
     def _record(self, memo: Memo | None) -> np.void | None:
-        """Return what is known of a page that was fetched before, not to be written to; ``None`` for any other memo."""
+        """Return the record of a page that was fetched before, read-only; ``None`` for any other memo."""
         if memo is None or memo.dtype != np.uint8:
             return None
         if memo is not self._read[0]:
@@ -392,7 +394,7 @@ class Revisits(Policy):
         return pick
 
     def _sleep(self, record: np.void, at: float) -> Placement:
-        """Let a page sleep until it is due, by what is known of it."""
+        """Put a page to sleep until it is due, by its record."""
         per_second = self.rate * _MORE * max(0.5, 1 - self._first)
         wait = min(self.plan.interval(record, self.plan.threshold(per_second)), self.longest * DAY)
         return self._place(record, at, wait)
@@ -401,7 +403,7 @@ class Revisits(Policy):
         return Placement(self.known_arms[bisect_left(_WAITS, wait)], 0.0, memo_of(record), after=at + wait)
 
     def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
-        """Let a page sleep that could not be had: an hour, and twice as long each time."""
+        """Put a failed page to sleep: an hour, and twice as long each time."""
         if before is None:
             if outcome.status is not None and outcome.status < 500 and outcome.status not in _FOR_NOW:
                 return None
@@ -418,7 +420,7 @@ class Revisits(Policy):
 
 
 def _remember(memory: dict[int, Any], key: int, value: Any) -> None:
-    """Remember something, and forget what was remembered first where there is too much."""
+    """Remember an item; drop the oldest if there are too many."""
     memory[key] = value
     if len(memory) > _MOST:
         del memory[next(iter(memory))]

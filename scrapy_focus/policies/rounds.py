@@ -1,6 +1,6 @@
-"""What one does to follow a site without learning anything: start anew each day, or fetch known pages in turn.
+"""Ways to follow a site without learning: start from nothing each day, or revisit known pages in turn.
 
-These are the baselines that any policy has to beat that fetches pages again.
+These are the baselines that any revisiting policy has to beat.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _WORDS = {
     "new": "never fetched before, in the order of discovery",
 }  # of a link, by its name in explain()
 _NAMES = tuple(name for name in _WORDS if name != "hub")  # of arms
-_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
-_LONGEST = 14 * DAY  # of such a wait
-_FOR_NOW = (408, 429)  # errors below 500 that pass
+_RETRY = 3600.0  # seconds until a failed page is requested again, doubled each time
+_LONGEST = 14 * DAY  # upper limit of that time
+_FOR_NOW = (408, 429)  # errors below 500 that are temporary
 _ROUND = 2.0**32  # between the ranks of two rounds: more than the links of one
 
 
 class InTurn(Policy):
-    """Fetches all known pages in turn, and links that are new to it beside.
+    """Revisits all known pages in turn, and fetches new links in between.
 
-    What appears on a page that was visited before is fetched at once. Else a link that was never fetched and a known
-    page are taken by turns, each of them in the order in which they came. So a known page is visited at equal
-    intervals, however often it changes.
+    A new link on a page that was visited before is fetched at once. Otherwise an unfetched link and a known page
+    alternate, each in their order of arrival. So a known page is visited at equal intervals, however often it
+    changes.
 
     Notes
     -----
     The crawl ends by a budget or a stop rule. It fetches as fast as it may: give it a rate (``FOCUS_BUDGET_RATE``).
 
-    A page that could not be had is asked for again after an hour, and after twice as long each time, up to two weeks.
-    One that does not exist, or not any more, is left as it is.
+    A failed page is requested again after an hour, and after twice as long each time, up to two weeks. A page that
+    does not exist, or not any more, is dropped.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class InTurn(Policy):
     (1, 1, 2, 1, 4)
     """
 
-    summary: ClassVar[str] = "Fetches all known pages in turn, and new ones by turns with them."
+    summary: ClassVar[str] = "Revisits all known pages in turn, alternating with new ones."
     reads_page: ClassVar[bool] = False
     frontier: Ranked
 
     def __init__(self) -> None:
         self._n = 0  # that only counts up
-        self._visited = 0  # pages that came at least once
+        self._visited = 0  # pages fetched at least once
         self._is_new_next = True
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -102,18 +102,18 @@ class InTurn(Policy):
         return Placement(_KNOWN, self.rank()) if self.comes_back(outcome) else None
 
     def comes_back(self, outcome: Outcome) -> bool:
-        """Whether a page that came is fetched again. Asked after :meth:`learn`."""
+        """Whether a fetched page is revisited. Called after :meth:`learn`."""
         return True
 
     def rank(self) -> float:
-        """Return the rank of a known page, which is called for once for each time that it comes."""
+        """Return the rank of a known page; called once for each fetch of it."""
         return -self._next()
 
     def explain(self, pick: Pick) -> Reason:
         return _reason(pick, _NAMES[pick.arm])
 
     def _later(self, outcome: Outcome) -> Placement | None:
-        """Let a page sleep where it is that could not be had for now; its memo says how often that was."""
+        """Put a page that failed for now to sleep in its arm; its memo counts the failures."""
         pick = outcome.pick
         misses = 0.0 if pick.memo is None else float(pick.memo[0])
         passes = outcome.status is None or outcome.status >= 500 or outcome.status in _FOR_NOW
@@ -129,21 +129,20 @@ class InTurn(Policy):
 
 @configurable
 class HubsInTurn(InTurn):
-    """Fetches known pages with many links in turn, and links that are new to it beside.
+    """Revisits known pages with many links in turn, and fetches their new links in between.
 
-    It is :class:`InTurn`, but only pages with many links are fetched again: those list what is new. A page that had so
-    many once is one of them for good.
+    Like :class:`InTurn`, but only pages with many links are revisited: those list what is new. A page that once had
+    so many remains one of them.
 
     Notes
     -----
     The crawl ends by a budget or a stop rule, as for :class:`InTurn`.
     """
 
-    summary: ClassVar[str] = "Fetches known pages with many links in turn, and new pages by turns with them."
+    summary: ClassVar[str] = "Revisits known pages with many links in turn, alternating with new ones."
 
     links: int = parameter(
-        "So many different links or more make a page one that is fetched again. Those that lead where the crawl does "
-        "not go are not counted.",
+        "A page with at least so many different links is revisited. Links to places outside the crawl are not counted.",
         default=20,
         at_least=1,
     )
@@ -151,7 +150,7 @@ class HubsInTurn(InTurn):
     def __attrs_post_init__(self) -> None:
         super().__init__()
         self._coming: dict[int, int] = {}  # links of pages that are being placed, by pick
-        self._found = 0  # links of the page that came last
+        self._found = 0  # links of the page fetched last
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         self._count(source, len(links))
@@ -176,17 +175,17 @@ class HubsInTurn(InTurn):
 
 
 class AtRandom(InTurn):
-    """Fetches known pages at random, and links that are new to it beside.
+    """Revisits known pages at random, and fetches their new links in between.
 
-    It is :class:`InTurn`, but the order of the known pages is random: how long each waits for its turn is exponentially
-    distributed. Where nothing new is found, each of them is as likely as any other to be next.
+    Like :class:`InTurn`, but the order of the known pages is random: the time between visits is exponentially
+    distributed. While nothing new is found, each of them is equally likely to be next.
 
     Notes
     -----
     The crawl ends by a budget or a stop rule, as for :class:`InTurn`.
     """
 
-    summary: ClassVar[str] = "Fetches known pages at random, and new ones by turns with them."
+    summary: ClassVar[str] = "Revisits known pages at random, alternating with new ones."
 
     def rank(self) -> float:
         return super().rank() - float(self.rng.exponential(2 * self._visited))
@@ -196,15 +195,15 @@ class AtRandom(InTurn):
 class Restarts(Policy):
     """Breadth-first, from nothing each day.
 
-    At the beginning of each round the seeds are fetched, and then the links of the pages that come, as if nothing were
-    known yet. A round that is not done when the next one begins is broken off: what it left waits behind all others.
+    At the start of each round the seeds are fetched, and then the links of fetched pages, as if nothing were known
+    yet. If a round is not finished when the next one starts, its remaining links are put behind all others.
 
     Notes
     -----
-    The crawl ends by a budget or a stop rule. Who starts from nothing does not know whether a page has changed: no
-    request has conditions, and each page brings all of its links.
+    The crawl ends by a budget or a stop rule. A crawl from nothing does not know whether a page has changed: no
+    request is conditional, and each page gives all of its links.
 
-    It remembers the seeds, and in 12 bytes each link. A seed whose request cannot be stored, because it carries more
+    It remembers the seeds, and each link in 12 bytes. A seed whose request cannot be stored, because it carries more
     than plain values, is fetched in the first round only.
     """
 
@@ -214,15 +213,15 @@ class Restarts(Policy):
     wants_known: ClassVar[frozenset[State]] = frozenset((State.WAITING, State.FETCHED, State.GIVEN_UP))
     frontier: Ranked = field(init=False)
 
-    every: float = parameter("Days from the beginning of a round to that of the next one.", default=1.0, above=0)
+    every: float = parameter("Days from the start of a round to that of the next.", default=1.0, above=0)
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.round = 0
         self._seeds: dict[int, Link] = {}
-        self._found_in = KeyMap()  # by key of a link: the last round in which it was found
+        self._found_in = KeyMap()  # by key of a link: the last round that found it
         self._placed = 0  # links, in all rounds
-        self._began: float | None = None  # when the first round did
-        self._next_round = 0.0  # when the next one does
+        self._began: float | None = None  # start of the first round
+        self._next_round = 0.0  # start of the next one
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -238,7 +237,7 @@ class Restarts(Policy):
     def learn(self, outcome: Outcome) -> None:
         self._begin_if_due(outcome)
         seed = self._seeds.get(outcome.pick.key)
-        if seed is not None:  # and not by again(), as pages of which it is known what they were
+        if seed is not None:  # and not by again(), as pages with a known record
             self.frontier.push([seed], [Placement(0, _ROUND * (self.round + 1), after=self._next_round)])
 
     def _see_seeds(self, links: Sequence[Link]) -> None:
@@ -247,7 +246,7 @@ class Restarts(Policy):
         self._seeds.update((link.key, link._replace(state=State.FETCHED)) for link in links if link.state == State.NEW)
 
     def _begin_if_due(self, outcome: Outcome) -> None:
-        """Begin a round with the first seed that comes since it is due."""
+        """Begin a round with the first seed that arrives when it is due."""
         if self._began is None or outcome.pick.key not in self._seeds or self.now < self._next_round:
             return
         self.round += 1

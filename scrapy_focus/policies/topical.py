@@ -1,4 +1,4 @@
-"""What policies that read links by a topic have in common."""
+"""The common base of policies that read links by a topic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def plain(texts: Collection[str]) -> tuple[str, ...]:
 
 @configurable
 class TopicPolicy(Policy):
-    """Base of policies that read links by a topic, and fetch so many pages of a domain at most."""
+    """Base of policies that read links by a topic, and limit the pages of a domain."""
 
     keywords: Collection[str] | None = parameter(
         "Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of the "
@@ -34,21 +34,19 @@ class TopicPolicy(Policy):
         convert=relevance_of,
     )
     per_domain: int | None = parameter(
-        "Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten "
+        "Maximum pages of one domain, of any type, including requested ones; ``None``: no limit. Ten "
         "failures count as one page.",
         default=None,
         at_least=1,
     )
     per_domain_least: int | None = parameter(
-        "That number is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it "
-        "stays.",
+        "That number is halved after each ``falls_every`` requested pages, but not below this; ``None``: it "
+        "is constant.",
         default=None,
         at_least=1,
     )
-    falls_every: int = parameter(
-        "Pages that are asked for, after which ``per_domain`` is halved.", default=6_666, at_least=1
-    )
-    per_host: bool = parameter("Hosts count for themselves, in place of their registered domains.", default=False)
+    falls_every: int = parameter("Requested pages after which ``per_domain`` is halved.", default=6_666, at_least=1)
+    per_host: bool = parameter("Count hosts instead of registered domains.", default=False)
 
     def __attrs_post_init__(self) -> None:
         self.domains = Domains(

@@ -268,5 +268,5 @@ def test_it_has_to_be_told(tmp_path: Path) -> None:
     site = site_of(tmp_path, {"/": page("/1.csv"), "/1.csv": file()})
     simulate(policy, FilesGoal(), site)
     copy = pickle.loads(pickle.dumps(policy))
-    with pytest.raises(PolicyError, match="LinkFloor was not told the truth"):
+    with pytest.raises(PolicyError, match="LinkFloor was not given the truth"):
         copy.select(())

@@ -1,4 +1,4 @@
-"""SB-CLASSIFIER: a sleeping bandit over tag paths, and what it is compared with."""
+"""SB-CLASSIFIER: a sleeping bandit over tag paths, and its baselines."""
 
 from scrapy_focus.policies.tagpath.policy import TagPath
 

@@ -1,7 +1,7 @@
-"""TP-OFF: groups of tag paths as in SB-CLASSIFIER, but learned once, at the beginning, and never again.
+"""TP-OFF: groups of tag paths as in SB-CLASSIFIER, but learned once, at the start, and never again.
 
-To explore first and to exploit then is the simplest way to use what tag paths tell. It needs no formula for what is
-worth a try. It pays for that with a long blind beginning, and with groups that turn up too late to be known.
+Exploring first and exploiting afterwards is the simplest use of tag paths. It needs no formula for what is worth a
+try. The price is a long blind start, and groups that appear too late to be known.
 """
 
 from __future__ import annotations
@@ -30,45 +30,43 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
-QUEUE = 0  # links that were found in the learning phase: first in, first out
+QUEUE = 0  # links found in the learning phase: first in, first out
 FIRST = 1  # the arm of group k is FIRST + k
 
 
 @configurable
 class TagPathOffline(GroupsTagPaths, Informed):
-    """The TP-OFF baseline of the SB-CLASSIFIER paper: learn what groups of tag paths are worth, then stick to it.
+    """The TP-OFF baseline of the SB-CLASSIFIER paper: learn the values of groups of tag paths, then keep them.
 
     Links are grouped by their tag paths as in :class:`~scrapy_focus.policies.tagpath.TagPath`. The crawl is
-    breadth-first for ``warmup`` requests; in these, each group gets a benefit: how many targets a page has links to
-    that was reached by a link of the group, as a mean over all its pulls. Links that led to no page count as 0. Then
-    links leave by the benefit of their group, which does not change any more, uniformly among equals. Groups that turn
-    up later have benefit 0.
+    breadth-first for ``warmup`` requests. In these, each group gets a benefit: how many targets a page links to if it
+    was reached by a link of the group, as a mean over all its pulls. Links that led to no page count as 0. Then links
+    leave by the constant benefit of their group, uniformly among equals. Groups that appear later have benefit 0.
 
     Notes
     -----
     As published / as released, and what this class does:
 
-    * *Counting*: the released code for recorded sites looks up the type of every link of a page without a request; with
-      ``benefit="truth"`` so does this class, but it sees only the links that the crawl passes to ``place``, which are
-      those that were not found before. In the released code for live crawls the lookups are switched off, and all
-      benefits are 0. ``"credit"`` is what can be had without the truth.
-    * *Targets*: a link that is itself a target leads to no page with targets. So groups of download links have benefit
-      0 and come last, as released.
-    * *Redirects*: in the released code a link that redirects counts as 0. Here its group earns what the page has links
-      to.
-    * *Start page*: in the released code it belongs to no group. Here it belongs to that of the empty path, as in
-      TagPath.
-    * *Ties*: the released code takes links of equal benefit in the order in which they happen to stand in its heap.
-      Here each is equally likely. That matters, as the benefit of most groups is 0: to empty these one after the other
-      is to be lost in the first that has no end. On the bundled portal (1,000 pages, a learning phase of 300 requests,
-      3 seeds) four fifths of the requests find 0.40 of the targets this way and 0.03 that way.
-    * *Learning phase*: as released, the request that ends it was still chosen breadth-first, which makes 3,001. Here it
-      is 3,000.
+    * *Counting*: the released code for recorded sites looks up the type of every link of a page without a request.
+      With ``benefit="truth"`` so does this class, but it sees only the links that the crawl passes to ``place``:
+      those that were not found before. In the released code for live crawls the lookups are disabled, and all
+      benefits are 0. ``"credit"`` is possible without the truth.
+    * *Targets*: a link that is itself a target does not lead to a page with targets. So groups of download links have
+      benefit 0 and come last, as released.
+    * *Redirects*: in the released code a link that redirects counts as 0. Here its group earns the benefit of the
+      final page.
+    * *Start page*: in the released code it has no group. Here it is in that of the empty path, as in TagPath.
+    * *Ties*: the released code takes links of equal benefit in their arbitrary order in its heap. Here each is
+      equally likely. That matters because the benefit of most groups is 0: emptying them one after the other gets
+      stuck in the first that is endless. On the bundled portal (1,000 pages, a learning phase of 300 requests, 3
+      seeds) four fifths of the requests find 0.40 of the targets in the uniform order and 0.03 in the other.
+    * *Learning phase*: as released, the request that ends it is still chosen breadth-first, which makes 3,001. Here
+      it is 3,000.
 
-    *Memory*: clusters (64 MiB) and what splits tag paths (30 MB), whose limits
-    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state; two
-    numbers for each cluster, and the last 500 characters of its first path. Memos hold numbers of clusters, which stay.
-    Pickled, this is about 7 MB where all is full.
+    *Memory*: clusters (64 MiB) and the cache of tag paths (30 MB), with the limits of
+    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector`; two numbers
+    for each cluster, and the last 500 characters of its first path. Memos hold numbers of clusters, which never
+    change. Pickled, this is about 7 MB when all is full.
 
     References
     ----------
@@ -87,7 +85,7 @@ class TagPathOffline(GroupsTagPaths, Informed):
     """
 
     summary: ClassVar[str] = (
-        "Spends its first requests on finding out which places on a page are worth how much, and sticks to that."
+        "Spends its first requests on learning the value of each place on a page, and then keeps these values."
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TP-OFF": {"benefit": "truth"}}
 
@@ -95,7 +93,7 @@ class TagPathOffline(GroupsTagPaths, Informed):
 
     warmup: int = parameter("Requests of the learning phase.", default=3000, at_least=0)
     benefit: Literal["truth", "credit"] = parameter(
-        'How targets are counted. ``"credit"``: the page on which a target was found earns its reward when it has '
+        'How targets are counted. ``"credit"``: the page where a target was found earns its reward when it has '
         'arrived during the learning phase. ``"truth"``: the kind of every link of a page is looked up, which needs '
         ":meth:`~scrapy_focus.policies.tagpath.oracles.Informed.inform`.",
         default="credit",
@@ -116,7 +114,7 @@ class TagPathOffline(GroupsTagPaths, Informed):
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         page_arm = -1 if source is None else self._arm_of(source.pick)
         if self._learning and self.benefit == "truth":
-            n_targets = self._count_targets(links)  # where nobody told it the truth, the first link is an error
+            n_targets = self._count_targets(links)  # without the truth, the first link raises an error
             if page_arm >= FIRST:
                 self.stats.earn(page_arm, n_targets)
         paths: dict[str, list[int]] = {}
@@ -192,19 +190,19 @@ class TagPathOffline(GroupsTagPaths, Informed):
         return [(self._names[arm], float(sums[arm]), int(pulls[arm])) for arm in best]
 
     def _benefits(self, n_arms: int) -> NDArray[np.float64]:
-        """Return what each arm is worth, shape (n_arms,); groups that turned up after the learning phase are 0."""
+        """Return the value of each arm, shape (n_arms,); groups that appeared after the learning phase have 0."""
         benefits = np.zeros(n_arms)
         means = self.stats.means[:n_arms]
         benefits[: len(means)] = means
         return benefits
 
     def _best(self, awake: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many links can leave of each arm with the largest benefit, 0 for all others, shape (n_arms,)."""
+        """Return how many links can leave each arm with the largest benefit, 0 for all others, shape (n_arms,)."""
         benefits = np.where(awake > 0, self._benefits(len(awake)), -np.inf)
         return np.where(benefits == benefits.max(), awake, 0)
 
     def _group_queue(self) -> None:
-        """Move what waits since the learning phase to its groups; later what was released or stored meanwhile."""
+        """Move links queued in the learning phase to their groups; later those released or stored meanwhile."""
         waiting = sorted(self.frontier.scan(QUEUE), key=lambda found: -found[1].rank)
         ranks = self.rng.random(len(waiting)).tolist()
         places = [Placement(self._arm_in(place.memo), rank) for (_, place), rank in zip(waiting, ranks, strict=True)]

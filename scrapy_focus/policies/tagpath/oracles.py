@@ -1,7 +1,7 @@
-"""Policies that are told the truth before the crawl: bounds to measure others by, for recorded sites only.
+"""Policies that know the truth before the crawl: bounds for comparison, for recorded sites only.
 
-How good could a crawl be? A replay knows the whole site, so it can run a policy that knows it too. What such a policy
-finds with so many requests is what a crawl that has to learn can at best come near; it is no crawl that anybody can do.
+How good could a crawl be? A replay knows the whole site, so it can run a policy that knows it, too. The finds of such
+a policy with so many requests are at best approached by a crawl that has to learn; nobody can run such a crawl live.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ Kind = Literal["page", "target", "redirect", "dead", "other", "unknown"]
 
 
 class Truth(Protocol):
-    """What a recorded site knows about itself."""
+    """The truth about a recorded site."""
 
     def kind(self, url: str) -> Kind:
-        """Say what a URL gives: a page with links, a target, a redirect, an error (dead), or something that nobody
-        wants.
+        """Return the kind of a URL: a page with links, a target, a redirect, an error (dead), or anything unwanted.
 
         ``"unknown"`` is a URL that was not recorded.
         """
@@ -44,46 +43,46 @@ class Truth(Protocol):
         """Return a link, of depth 0, to every target of the site, in the order of their discovery."""
 
     def leads_to(self, key: int) -> NDArray[np.int64]:
-        """Return the keys of what a request for a URL, given by its key, brings links to, each once.
+        """Return the keys of the links that a request for a URL, given by its key, would bring, each once.
 
-        They are those on a page, in document order, or the one that a redirect leads to; shape (n_links,).
+        They are those on a page, in document order, or the target of a redirect; shape (n_links,).
         """
 
 
 class Informed(Policy):
-    """Base of policies that are told the truth, by :meth:`inform`, before they place anything.
+    """Base of policies that receive the truth, by :meth:`inform`, before they place anything.
 
-    The truth is not pickled: whoever resumes a crawl informs the policy again.
+    The truth is not pickled: after a resume, inform the policy again.
 
     Raises
     ------
     PolicyError
-        When the truth is asked for that was never told.
+        If the truth is needed and was never given.
     """
 
     _truth: Truth | None = None
 
     @property
     def needs_truth(self) -> bool:
-        """Whether it cannot do without; such a policy cannot crawl live."""
+        """Whether the truth is required; such a policy cannot crawl live."""
         return True
 
     @property
     def truth(self) -> Truth:
-        """What was told."""
+        """The truth."""
         if self._truth is None:
             raise PolicyError(
-                f"{type(self).__name__} was not told the truth about the site; call inform(truth) before the crawl and "
+                f"{type(self).__name__} was not given the truth about the site; call inform(truth) before the crawl, and "
                 "after a resume, in a replay of a recorded site; for a live crawl choose another policy"
             )
         return self._truth
 
     def inform(self, truth: Truth) -> None:
-        """Tell the policy the truth."""
+        """Give the policy the truth."""
         self._truth = truth
 
     def seeds(self) -> Sequence[Link] | None:
-        """Return the links to start with, ``None`` for those with which every crawl of the site starts."""
+        """Return the links to start with, ``None`` for the usual seeds of the site."""
         return None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -91,9 +90,9 @@ class Informed(Policy):
 
 
 class Omniscient(Informed):
-    """The upper bound of the SB-CLASSIFIER paper: it starts with all targets and asks for nothing else.
+    """The upper bound of the SB-CLASSIFIER paper: it starts with all targets and requests nothing else.
 
-    It finds one target with each request. Links that are no targets are given up, whoever found them.
+    It finds one target with each request. Links to anything else are given up, whoever found them.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class Omniscient(Informed):
     [-1.0, -2.0]
     """
 
-    summary: ClassVar[str] = "Is given the addresses of all targets, and asks for nothing else: no crawl can do better."
+    summary: ClassVar[str] = "Receives the addresses of all targets, and requests nothing else: no crawl can do better."
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"OMNISCIENT": {}}
     is_bound: ClassVar[bool] = True
     reads_page: ClassVar[bool] = False
@@ -127,7 +126,7 @@ class Omniscient(Informed):
         return [self._queue() if kind(link.url) == "target" else None for link in links]
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        _ = self.truth  # raises where nothing was told, after a resume too
+        _ = self.truth  # raises without the truth, even after a resume
         return self.frontier.pop(0, busy)
 
     def _queue(self) -> Placement:
@@ -139,14 +138,14 @@ class Omniscient(Informed):
 class OracleTagPath(TagPath, Informed):
     """SB-ORACLE: the bandit of :class:`~scrapy_focus.policies.tagpath.TagPath` with the truth for a classifier.
 
-    Links to targets are fetched at once, links to pages and redirects wait in the cluster of their tag path, and links
-    that are dead, worth nothing or unknown are given up. What is left to learn is which cluster leads to targets. So it
-    shows what a better classifier could bring to TagPath at most.
+    Links to targets are fetched at once, links to pages and redirects are queued in the cluster of their tag path,
+    and links that are dead, worthless or unknown are given up. It only has to learn which cluster leads to targets.
+    So it shows the largest possible gain from a better classifier in TagPath.
 
     Notes
     -----
-    As released, no HEAD is sent and dead links cost nothing. That makes it a bound; what it needs is not to be compared
-    with what crawls need that have to find out. Seeds are fetched whatever they are said to be, as released.
+    As released, no HEAD is sent and dead links cost nothing. That makes it a bound; its number of requests is not
+    comparable with that of crawls that have to find out. Seeds are fetched whatever their kind, as released.
 
     Examples
     --------
@@ -167,17 +166,17 @@ class OracleTagPath(TagPath, Informed):
     """
 
     summary: ClassVar[str] = (
-        "Learns from which places on a page links lead to targets, and is given the kind of each address."
+        "Learns which places on a page have links that lead to targets, and receives the kind of each address."
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-ORACLE": {}}
 
-    # it has no use for these, as nothing is left to be learned of URLs
+    # unused, because there is nothing to learn about URLs
     batch: int = field(default=10, init=False)
     probe: bool | None = field(default=False, init=False)
     blocked: Collection[str] | None = field(default=frozenset(), init=False)
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        _ = self.truth  # raises where nothing was told, after a resume too
+        _ = self.truth  # raises without the truth, even after a resume
         return super().select(busy)
 
     def explain(self, pick: Pick) -> Reason:

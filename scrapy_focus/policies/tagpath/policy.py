@@ -1,9 +1,10 @@
-"""SB-CLASSIFIER: a sleeping bandit over tag paths, with a classifier that says which links are targets.
+"""SB-CLASSIFIER: a sleeping bandit over tag paths, with a classifier that predicts which links are targets.
 
-Pages of one kind are linked from one kind of place: the dataset pages of a portal from the titles of its catalogue, its
-files from a download list. The path of tags from the root of a page to a link tells these places apart on any site,
-whatever its language. So links are grouped by their tag paths, and a bandit learns which group leads to pages with
-many targets. A second learner tells from the URL alone which links are targets themselves; these are fetched at once.
+Pages of one kind are linked from one kind of place: the dataset pages of a portal from the titles of its catalogue,
+its files from a download list. The path of tags from the root of a page to a link distinguishes these places on any
+site, whatever its language. So links are grouped by their tag paths, and a bandit learns which group leads to pages
+with many targets. A second learner predicts from the URL alone which links are targets themselves; these are fetched
+at once.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
 Accounting = Literal["released", "full"]
 
 TARGETS = 0  # links that are predicted to be targets: fetched at once, first in first out
-PROBES = 1  # links to be looked at with a HEAD, while the classifier knows nothing
+PROBES = 1  # links to be requested with HEAD, while the classifier is untrained
 FIRST = 2  # the arm of cluster k is FIRST + k
 
-SHOWN = 500  # characters of a tag path, from its end, by which a cluster is called
+SHOWN = 500  # characters of a tag path, from its end, that name a cluster
 
 _GONE = (404, 410)
-_PATIENCE = 3  # files of a blocked kind that were worth nothing, after which no more are asked for
+_PATIENCE = 3  # worthless files of a blocked kind, after which no more are requested
 _ROOM = 1 << 22  # characters of all tag paths that have a number, and for each path as many more as Python adds:
 _OVERHEAD = 64
 _NO_PATH = -1
@@ -57,43 +58,43 @@ _MOST_ADOPTED = 4096
 class TagPath(GroupsTagPaths):
     """The sleeping bandit over tag paths of SB-CLASSIFIER.
 
-    The tag path of a link becomes a bag of n-grams, hashed into a vector; vectors cluster online by cosine similarity,
-    and each cluster is an arm. The next page comes from the awake arm with the best AUER score, uniformly within
-    it; an arm earns 1 for each target found through one of its pages. An online classifier over the characters of
-    the URL says which links are targets: they are fetched at once. It learns from HEAD requests until its first
-    batch is full, and from then on from what was fetched.
+    The tag path of a link becomes a bag of n-grams, hashed into a vector. Vectors are clustered online by cosine
+    similarity, and each cluster is an arm. The next page comes from the awake arm with the best AUER score, uniformly
+    within it; an arm earns 1 for each target found through one of its pages. An online classifier over the characters
+    of the URL predicts which links are targets: they are fetched at once. It learns from HEAD requests until its
+    first batch is full, and after that from the fetched results.
 
     Notes
     -----
     As published / as released, and what this class does:
 
-    * *Path*: the released code joins all classes of an element behind one dot, the paper shows a dot for each. As
-      released; but a ``/`` within a class does not end the element.
-    * *Failures*: in the released code a pull that ended in no page (an error, a target that was taken for a page) is
-      not counted, so an arm of dead links keeps the bonus of one that was never tried. As released by default.
-    * *Reward*: the released code adds 1 when a link is classified as a target and the truth, looked up, agrees. Here 1
-      is added when the target has arrived. The same, but without the truth.
-    * *Redirects*: in the released code a URL that redirects never becomes a label. Here the URL that was asked for gets
-      the label of what came back.
+    * *Path*: the released code joins all classes of an element behind one dot, the paper shows a dot for each. Here
+      it is as released; but a ``/`` within a class does not end the element.
+    * *Failures*: in the released code a pull that led to no page (an error, or a target predicted to be a page) is
+      not counted, so an arm of dead links keeps the bonus of an untried one. As released by default.
+    * *Reward*: the released code adds 1 when a link is classified as a target and the truth, looked up, agrees. Here
+      1 is added when the target has arrived: the same, but without the truth.
+    * *Redirects*: in the released code a URL that redirects never becomes a label. Here the requested URL gets the
+      label of the final response.
     * *Step count*: ``t`` in the score is the number of requests, HEAD and GET, as released.
     * *Links of one page* with equal paths join their cluster at once, not one after the other.
-    * *Pages that were taken for targets* count as pulls of the cluster of their path, as released. With ``"full"``,
-      where targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130
-      items with 500 requests, and 94 where they count (8 seeds).
-    * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page,
-      unless it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a row no more
-      are sent.
-    * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
-      links that still wait for a HEAD are classified as soon as the classifier is trained.
+    * *Pages predicted to be targets* count as pulls of the cluster of their path, as released. With ``"full"``, where
+      targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130
+      items with 500 requests, and 94 if they count (8 seeds).
+    * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is predicted to be
+      a page, unless it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a
+      row no more are sent.
+    * *First labels*: the released code keeps sending HEADs until it has looked at one more link than a batch; here
+      the links still queued for a HEAD are classified as soon as the classifier is trained.
 
-    *Memory*: everything that grows with a crawl has an end, and what waiting links note stays valid beyond it. Most of
-    it are clusters (64 MiB) and what splits tag paths (30 MB), whose limits
-    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state. A link
-    that is to be fetched at once, or waits for a HEAD, notes its tag path by a number. Paths get numbers, and keep
-    them, until all that have one take 4 MB (some 30,000 paths). Any other stands for the cluster that was nearest to it
-    when the link was found, and moves no centroid. A cluster has two numbers and the last 500 characters of its first
-    path, an extension in ``blocked`` one number. Which links taught the classifier by their HEAD is known of one batch
-    and those in flight. Pickled, this is about 10 MB where all is full.
+    *Memory*: everything that grows with a crawl has a limit, and the memos of queued links stay valid beyond it. Most
+    of it is clusters (64 MiB) and the cache of tag paths (30 MB), with the limits of
+    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector`. A link that is
+    to be fetched at once, or queued for a HEAD, notes its tag path by a number. Paths get permanent numbers until all
+    numbered ones take 4 MB (some 30,000 paths). Any other path stands for the cluster that was nearest to it when the
+    link was found, and moves no centroid. A cluster has two numbers and the last 500 characters of its first path, an
+    extension in ``blocked`` one number. The links whose HEAD trained the classifier are remembered for one batch and
+    those in flight. Pickled, this is about 10 MB when all is full.
 
     References
     ----------
@@ -112,7 +113,7 @@ class TagPath(GroupsTagPaths):
     """
 
     summary: ClassVar[str] = (
-        "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some."
+        "Learns during the crawl which places on a page have links to targets, and which addresses look like targets."
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-CLASSIFIER": {}}
 
@@ -121,18 +122,18 @@ class TagPath(GroupsTagPaths):
     alpha: float = parameter("Weight of exploration in the AUER score.", default=2 * math.sqrt(2), at_least=0)
     batch: int = parameter("Labels to collect before each training of the classifier.", default=10, at_least=1)
     probe: bool | None = parameter(
-        "Learn the first labels from HEAD requests; by default where the mission says that headers tell a target.",
+        "Learn the first labels from HEAD requests; by default if the mission says that headers identify a target.",
         default=None,
     )
     accounting: Accounting | None = parameter(
-        'What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code, and by '
-        'default where headers tell a target. ``"full"``: every pull, and one whose page is itself a target earns its '
-        "reward; by default where targets may be pages.",
+        'What counts as a pull. ``"released"``: only pulls that led to a page, as in the released code, and by '
+        'default if headers identify a target. ``"full"``: every pull, and one whose page is a target earns its '
+        "reward; by default if targets may be pages.",
         default=None,
     )
     blocked: Collection[str] | None = parameter(
-        'Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be '
-        "a target, not after three of its kind were fetched for nothing. By default those of images, films and the "
+        'Extensions of URLs that are never requested, except as seeds; with ``accounting="full"``, if anything may be '
+        "a target, only after three of the kind were fetched in vain. By default those of images, films and the "
         "like that the mission does not look for.",
         default=None,
         convert=frozenset,
@@ -148,12 +149,12 @@ class TagPath(GroupsTagPaths):
         self._room = _ROOM
         self._names: dict[int, str] = {}
         self._queued = 0
-        # per blocked extension: fetched for nothing; -inf: one was worth something
+        # per blocked extension: fetched in vain; -inf: one had a reward
         self._in_vain: dict[str, float] = {}
-        self._heads_work = False  # whether any HEAD was answered well
-        self._unanswered = 0  # HEADs in a row that were not
-        self._adopted: dict[int, int] = {}  # picks that were taken for targets and gave links -> the arm of their path
-        self._labelled: set[int] = set()  # keys that taught the classifier with their HEAD, until they are fetched
+        self._heads_work = False  # whether any HEAD succeeded
+        self._unanswered = 0  # HEADs in a row that did not
+        self._adopted: dict[int, int] = {}  # picks predicted to be targets that gave links -> the arm of their path
+        self._labelled: set[int] = set()  # keys whose HEAD trained the classifier, until they are fetched
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self._probes = mission.heads_tell if self.probe is None else self.probe
@@ -233,13 +234,13 @@ class TagPath(GroupsTagPaths):
             self._label(pick.url, outcome)
 
     def _credit(self, pick: Pick, reward: float) -> None:
-        """Let the arm of the page earn a reward that leads to a target."""
+        """Credit a reward to the arm of the page that led to the target."""
         credited = pick.origin if pick.memo is None else int(pick.memo[1])
         if credited >= FIRST:
             self.stats.earn(credited, reward)
 
     def _judge_extension(self, name: str, outcome: Outcome) -> None:
-        """Count how often a blocked extension was followed in vain; once it was worth it, that does not count again."""
+        """Count how often a blocked extension was followed in vain; after one reward, that is never counted again."""
         if name not in self._blocked:
             return
         if outcome.reward > 0 or outcome.is_html:
@@ -294,7 +295,7 @@ class TagPath(GroupsTagPaths):
         if target:
             return self._wait(TARGETS, memo)
         answered = head.status is not None and head.status < 400
-        # A server that answers no HEAD at all may say 404 to it, and have the page.
+        # A server that supports no HEAD at all may answer 404 to it, and have the page.
         gone = head.error == "ignored" or (head.status in _GONE and self._heads_work)
         self._count_head(answered=answered, gone=gone)
         if gone or (answered and head.mime and not head.is_html):
@@ -303,7 +304,7 @@ class TagPath(GroupsTagPaths):
         return Placement(arm, float(self.rng.random()), memo if memo[1] != pick.origin else None)
 
     def _count_head(self, *, answered: bool, gone: bool) -> None:
-        """Stop probing where as many as a batch were not answered in a row."""
+        """Stop probing when as many as a batch failed in a row."""
         self._heads_work |= answered
         if answered or gone:
             self._unanswered = 0
@@ -317,7 +318,7 @@ class TagPath(GroupsTagPaths):
         return self._probes and not self.classifier.ready and self._unanswered < self.batch
 
     def _label(self, url: str, outcome: Outcome) -> bool:
-        """Teach the classifier what a URL was, where that is known; return whether it was a target."""
+        """Train the classifier with the outcome of a URL, if it is conclusive; return whether it was a target."""
         target = outcome.reward > 0
         well = outcome.status is not None and 200 <= outcome.status < 300
         if target or (outcome.is_html and well):
@@ -343,7 +344,7 @@ class TagPath(GroupsTagPaths):
         return name in self._blocked and sure
 
     def _page_arm(self, source: Outcome) -> int:
-        """The arm to which targets found on this page are credited."""
+        """The arm that is credited for targets found on this page."""
         pick = source.pick
         if pick.arm >= FIRST:
             return pick.arm
@@ -359,7 +360,7 @@ class TagPath(GroupsTagPaths):
         return Placement(arm, -float(self._queued), memo, method)
 
     def _number(self, path: str) -> int:
-        """Return by what a waiting link notes its path: a number that the path keeps, or, negative, an arm."""
+        """Return how a queued link notes its path: by a permanent number, or, negative, an arm."""
         number = self._paths.get(path)
         if number is not None:
             return number
@@ -389,7 +390,7 @@ class TagPath(GroupsTagPaths):
         return self.projector.project(path, ["", *path.split("/")])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_paths": None}  # found again from the names
+        return {**super().__getstate__(), "_paths": None}  # recomputed from the names
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -397,5 +398,5 @@ class TagPath(GroupsTagPaths):
 
 
 def _memo(path: int, credited: int) -> NDArray[np.float32]:
-    """Return what a waiting link notes: its path, see ``TagPath._number``, and the arm that a target credits."""
+    """Return the memo of a queued link: its path, see ``TagPath._number``, and the arm that a target credits."""
     return np.array([path, credited], np.float32)

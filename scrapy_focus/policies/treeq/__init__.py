@@ -1,4 +1,4 @@
-"""TRES: the Tree-Frontier, which judges representatives of all waiting links."""
+"""TRES: the Tree-Frontier, which scores representatives of all queued links."""
 
 from scrapy_focus.policies.treeq.policy import TreeQ
 

@@ -1,19 +1,19 @@
-"""How often links of such a value led to something: a number that a person can read, beside one that ranks."""
+"""How often links of a value led to something: a number that a person can read, next to one that ranks."""
 
 from __future__ import annotations
 
 import numpy as np
 
 _KEPT = 400  # results, the newest
-_ALIKE = 40  # of them that are asked, those with the closest values
-_BEFORE = 4.0  # results that the value itself counts for, where it says a probability
+_ALIKE = 40  # the results with the closest values that are averaged
+_BEFORE = 4.0  # results that the value itself counts for, if it is a probability
 
 
 class Chances:
-    """The share of relevant pages among the results of links that were valued alike.
+    """The share of relevant pages among the results of links with similar values.
 
-    The values of a network order links, and are sums over what comes later. What one of them means is learned from the
-    last 400 results: it takes 6 kB. Nothing of it goes into a choice.
+    The values of a network order links, and are sums over later rewards. Their meaning is learned from the last 400
+    results: it takes 6 kB. Choices do not use it.
 
     Examples
     --------
@@ -33,13 +33,13 @@ class Chances:
         self._n = 0
 
     def add(self, value: float, relevant: bool) -> None:
-        """Learn whether what a link of this value led to was relevant."""
+        """Learn whether the result of a link of this value was relevant."""
         at = self._n % _KEPT
         self._values[at], self._relevant[at] = value, relevant
         self._n += 1
 
     def of(self, value: float) -> float:
-        """Return how probable it is that what a link of this value leads to is relevant, from 0 to 1."""
+        """Return the probability that the result of a link of this value is relevant, from 0 to 1."""
         n = min(self._n, _KEPT)
         closest = np.argsort(np.abs(self._values[:n] - value), kind="stable")[:_ALIKE]
         found = float(np.count_nonzero(self._relevant[:n][closest]))

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Pick
 
-_MOST_LINKS = 36  # whose number a code can tell
-_NEUTRAL, _LITTLE = 0.5, 0.05  # the value of words that taught nothing; so near to it is nothing worth a word
-_UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
+_MOST_LINKS = 36  # whose number a code can hold
+_NEUTRAL, _LITTLE = 0.5, 0.05  # the value of words without evidence; values this close to it are not reported
+_UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain without a fetched page
 
 _PARENT, _NEARNESS, _PATH, _URL, _ANCHOR, _WORDS, _HOST, _NEW_HOST = PUBLISHED
 _LINKS_SHARE, _LINKS = IN_LINKS
@@ -22,9 +22,9 @@ _BESIDE, _LEARNED_WORDS = LEARNED
 
 
 def explained(known: Mapping[str, float], pick: Pick) -> list[Part]:
-    """Return a part for the features of a pick, given by name: what its words say first, then the pages around it.
+    """Return a part for the features of a pick, given by name: the words first, then the pages around it.
 
-    A feature without words of its own is named with its value, unless that is zero.
+    A feature without a sentence is named with its value, unless that is zero.
     """
     left = dict(known)
     parts = []
@@ -66,7 +66,7 @@ def _beside(numbers: Mapping[str, float]) -> str:
 
 
 def _links(numbers: Mapping[str, float]) -> str:
-    """Say how many relevant pages link there, as far as a code of so many levels can tell."""
+    """Say how many relevant pages link to it, as far as a code of so many levels can hold."""
     number = round(2 ** (numbers[_LINKS] * LEVELS / 12) - 1)
     if number <= 1:
         return ""

@@ -1,8 +1,8 @@
-"""What TRES looks at before it fetches a link: the path that led there, the words on it, its host; each in six bits.
+"""The features of a link in TRES before it is fetched: the path to it, its words, its host; each in six bits.
 
-A vector has two parts. The *codes*, from 0 to 63, stand for numbers from 0 to 1: the tree splits on them, and the
-network reads them. What is *carried* behind them is for later: what is needed to count on, and the groups of the link,
-whose records are looked up again whenever it is judged.
+A vector has two parts. The *codes*, from 0 to 63, represent numbers from 0 to 1: the tree splits on them, and the
+network reads them. The *carried* bytes behind them are for later: counts to continue from, and the groups of the
+link, whose records are looked up again whenever it is scored.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ LEARNED = ("relevant share of the links beside it", "words that led to relevant 
 GROUPS = ("tag path", "URL pattern", "anchor")
 OF_A_GROUP = ("reward of the {}", "reward behind the {}", "unknown {}")
 PARENT, NEARNESS, SHARE, KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY, HOST_SHARE, HOST_UNKNOWN = range(8)
-IN_SHARE, IN_COUNT, HUB, WORDS = range(8, 12)  # where these features are
-MOST_ODDS = 5.0  # log-odds of which a code tells, up and down
+IN_SHARE, IN_COUNT, HUB, WORDS = range(8, 12)  # the places of these features
+MOST_ODDS = 5.0  # largest log-odds that a code represents, in either direction
 
-_SOURCES = 3  # pages that link to a page and are remembered with its link, the newest
+_SOURCES = 3  # remembered pages that link to a page, the most recent
 _WEIGHT = 60.0  # of a link is this by the logarithm of how many its page has: a list of all pages says little of each
-_USUAL = 10.0  # weight of a link of a page that has as many as most
-_WITH, _WITHOUT = 0.5, 0.1  # how probable a link with a keyword is on the topic, and one without, by keywords alone
+_USUAL = 10.0  # weight of a link of a page with the maximum number
+_WITH, _WITHOUT = 0.5, 0.1  # probability that a link with a keyword is on the topic, and one without, by keywords alone
 _BUCKETS = 1 << 16  # of each kind of group
 _NUMBER = re.compile(r"\d+")
-_READ = 20_000  # links of which it is remembered what they say
+_READ = 20_000  # links whose words are cached
 
 
 class Layout(NamedTuple):
-    """Where what stands in a vector: ``names`` of its codes, then the bytes that are carried.
+    """The layout of a vector: ``names`` of its codes, then the carried bytes.
 
-    With a link model, the code of the probability tells its log-odds, and links of pages that have many weigh less.
+    With a link model, the code of the probability holds its log-odds, and links of pages with many links weigh less.
     """
 
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ class Layout(NamedTuple):
         return self.sources + 2 * _SOURCES * self.link_model
 
     def sources_of(self, vectors: NDArray[np.uint8]) -> NDArray[np.uint16]:
-        """Return the numbers of pages that have some links, shape (n, 3), 0 where there are fewer."""
+        """Return the numbers of pages that have some links, shape (n, 3), 0 for unused places."""
         carried = np.ascontiguousarray(vectors[:, self.sources : self.width])
         numbers: NDArray[np.uint16] = carried.view("<u2").astype(np.uint16, copy=False)
         return numbers
@@ -108,11 +108,11 @@ class Layout(NamedTuple):
         return self.vector_of(pick)[self.buckets :]
 
     def vector_of(self, pick: Pick) -> NDArray[np.uint8]:
-        """Return the vector of a pick, shape (width,); zeros where it has none, as the policy could not place it."""
+        """Return the vector of a pick, shape (width,); zeros if it has none, because the policy could not place it."""
         return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8, copy=False)
 
     def said(self, code: int, column: int) -> float:
-        """Return what a code means: a number from 0 to 1."""
+        """Return the number that a code represents, from 0 to 1."""
         share = code / LEVELS
         if self.link_model and column == PROBABILITY:
             return 1 / (1 + math.exp(-2 * MOST_ODDS * (share - 0.5)))
@@ -122,7 +122,7 @@ class Layout(NamedTuple):
 def layout(*, in_links: bool, groups: bool, link_model: bool) -> Layout:
     """Return the layout of vectors with or without the features that are not in the paper.
 
-    Those of a link model stand behind those of the links that lead there, which it needs.
+    Those of a link model come after the in-link features, which it needs.
     """
     names = PUBLISHED + IN_LINKS * in_links + LEARNED * link_model
     if groups:
@@ -144,7 +144,7 @@ def url_words(url: str) -> list[str]:
 
 
 def codes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
-    """Return the codes of numbers; what is not between 0 and 1 is cut."""
+    """Return the codes of numbers; those outside 0 to 1 are clipped."""
     coded: NDArray[np.uint8] = (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
     return coded
 
@@ -162,12 +162,12 @@ def odds_codes(odds: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
 
 
 def bucket(text: str) -> int:
-    """Return the group of a text in which all numbers count as equal, the same in every process."""
+    """Return the group of a text, with all numbers treated as equal; the same in every process."""
     return zlib.crc32(_NUMBER.sub("0", text).encode("utf-8", "surrogatepass")) % _BUCKETS
 
 
 def url_pattern(url: str) -> str:
-    """Return what a URL has in common with others of its kind: its host, folder, extension, and names in its query.
+    """Return the pattern of a URL: its host, folder, extension, and names in its query.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def url_pattern(url: str) -> str:
 
 
 class LinkReader:
-    """Reads the words of links: whether keywords are among them, and how probable they make the topic.
+    """Reads the words of links: whether keywords are among them, and the probability of the topic.
 
     Parameters
     ----------
@@ -199,11 +199,11 @@ class LinkReader:
             raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
         self._known: dict[
             tuple[str, str], tuple[float, float, float]
-        ] = {}  # what was read lately, as on each page of a site
-        self._refits = 0  # of a topic that learns, when that was read
+        ] = {}  # recent results, because a site repeats its links
+        self._refits = 0  # for a topic that learns, the version that was read
 
     def read(self, links: Sequence[Link]) -> NDArray[np.float64]:
-        """Return of each link whether a keyword is in its URL, in its anchor, and its probability, shape (n, 3)."""
+        """Return for each link whether a keyword is in its URL, in its anchor, and its probability, shape (n, 3)."""
         if not self.words and self.relevance is None:
             return np.zeros((len(links), 3))
         refits = getattr(self.relevance, "refits", 0)
@@ -216,7 +216,7 @@ class LinkReader:
         return np.array([self._known[link.url, link.anchor] for link in links])
 
     def _read_missing(self, missing: Sequence[tuple[str, str]]) -> None:
-        """Read links that are not known, given by URL and anchor."""
+        """Read uncached links, given by URL and anchor."""
         read = [(url_words(url), words_of(anchor)) for url, anchor in missing]
         scores = np.zeros(len(missing))
         if self.relevance is not None:
@@ -230,7 +230,7 @@ class LinkReader:
 
 
 class Features:
-    """Makes the vectors of links as they are found, and says what they are when one is to be chosen.
+    """Makes the vectors of links as they are found, and updates them when one is to be chosen.
 
     Parameters
     ----------
@@ -239,11 +239,11 @@ class Features:
     reader
         Reads the words of the links.
     domains
-        What is known of domains.
+        The records of domains.
     seeds_are_relevant
-        Whether the page of a seed counts as relevant for the path behind it, whatever it earned.
+        Whether the page of a seed counts as relevant for the path behind it, whatever its reward.
     hosts
-        Whether the features of domains are there, or 0.
+        Whether the features of domains are used, or 0.
     words
         Whether the link model, where there is one, learns words.
     """
@@ -271,9 +271,9 @@ class Features:
     ) -> NDArray[np.uint8]:
         """Return the vectors of links of one page, shape (n, width).
 
-        Those of links that wait are what the frontier has of them, which keeps the path on which they were found first
-        and the words that they had there, and this page besides. The features of domains, groups, and of the pages that
-        link there are left as they are.
+        Vectors of queued links come from the frontier. They keep the path and the words with which they were found
+        first, and this page is added. The features of domains, groups, and of the pages that link to them are not
+        updated here.
         """
         page = self._page(source, len(links))
         new = [i for i, link in enumerate(links) if link.state != State.WAITING]
@@ -287,7 +287,7 @@ class Features:
         return made
 
     def _page(self, source: Outcome | None, n_links: int) -> _Page:
-        """Return what is to be known of a page of which links come."""
+        """Return the data of a page for its links."""
         path, groups = np.zeros(3, np.uint8), np.zeros(4, np.uint8)
         if source is not None:
             memo = self.layout.vector_of(source.pick)
@@ -300,7 +300,7 @@ class Features:
         return _Page(path, groups, weight, number)
 
     def _new(self, links: Sequence[Link], page: _Page) -> NDArray[np.uint8]:
-        """Return the vectors of links as if no other page led there, shape (n, width)."""
+        """Return the vectors of links as if no other page linked to them, shape (n, width)."""
         made = np.zeros((len(links), self.layout.width), np.uint8)
         hits, others, clicks = (int(byte) for byte in page.path)
         made[:, PARENT] = LEVELS * (clicks == 1)
@@ -326,7 +326,7 @@ class Features:
         return made
 
     def _known(self, keys: Sequence[int], page: _Page, frontier: Drawn) -> NDArray[np.uint8]:
-        """Return the vectors of links that wait when one more page has them, shape (n, width)."""
+        """Return the vectors of queued links when one more page has them, shape (n, width)."""
         kept = frontier.vectors(keys)
         if self.layout.in_links:
             start = self.layout.counts
@@ -342,7 +342,7 @@ class Features:
         return kept
 
     def count(self, made: NDArray[np.uint8]) -> None:
-        """Write the features that say how many pages link there."""
+        """Write the features of how many pages link to it."""
         if self.layout.in_links:
             relevant, all_ = made[:, self.layout.counts], made[:, self.layout.counts + 1]
             made[:, IN_SHARE] = np.rint(LEVELS * (relevant / all_))
@@ -350,7 +350,9 @@ class Features:
             made[:, IN_COUNT] = np.minimum(np.rint(12 * np.log2(1.0 + number)), LEVELS)
 
     def now(self, vectors: NDArray[np.uint8], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
-        """Return the codes of links with what is known now of their domains, by row, and groups, shape (n, n_codes)."""
+        """Return the codes of links with the current records of their domains, by row, and groups, shape (n,
+        n_codes).
+        """
         x = vectors[:, : self.layout.n_codes].copy()
         if self.hosts:
             x[:, HOST_SHARE : HOST_SHARE + 2] = codes(self.domains.shares(rows))
@@ -362,13 +364,13 @@ class Features:
         return x
 
     def of(self, pick: Pick) -> NDArray[np.uint8]:
-        """Return the codes of a pick as they are now, shape (n_codes,)."""
+        """Return the current codes of a pick, shape (n_codes,)."""
         vectors = self.layout.vector_of(pick)[None]
         codes_now: NDArray[np.uint8] = self.now(vectors, np.array([self.domains.row(pick.host)]))[0]
         return codes_now
 
     def known(self, x: NDArray[np.uint8], pick: Pick) -> dict[str, float]:
-        """Return the features of a pick by name, from its codes, without those of which nothing is known."""
+        """Return the features of a pick by name, from its codes, without unknown ones."""
         known = {name: round(self.layout.said(int(x[i]), i), 2) for i, name in enumerate(self.layout.names)}
         if self.model is None:
             return known
@@ -380,21 +382,21 @@ class Features:
 
 
 class _Page(NamedTuple):
-    """What is known of a page of which links come."""
+    """The data of a page for its links."""
 
     path: NDArray[np.uint8]  # to its links, as three bytes
-    groups: NDArray[np.uint8]  # the first two of its own, as four bytes
+    groups: NDArray[np.uint8]  # its first two groups, as four bytes
     weight: int  # of a link on it
-    number: int  # by which the link model knows it; 0: none
+    number: int  # its number in the link model; 0: none
 
     @property
     def counts(self) -> tuple[int, int]:
-        """What a link on it adds to the links from relevant pages, and to all."""
+        """The weight of a link on it among the links from relevant pages, and among all."""
         return self.weight * (int(self.path[2]) == 1), self.weight
 
 
 class LinkModel:
-    """What is learned of links while crawling, beside what is known of them otherwise."""
+    """The part of link features that is learned during the crawl."""
 
     def __init__(self, *, words: bool) -> None:
         self.hubs = Hubs()
@@ -405,7 +407,7 @@ class LinkModel:
         return np.zeros(len(links), np.float32) if self.words is None else self.words.read(links)
 
     def read_again(self, keys: Sequence[int], vectors: NDArray[np.uint8]) -> None:
-        """Write to the vectors of links, shape (n, width), what their words add now, where these are remembered."""
+        """Write the current contribution of their words to the vectors of remembered links, shape (n, width)."""
         if self.words is not None:
             at, odds = self.words.read_again(keys)
             vectors[at, WORDS] = odds_codes(odds)
@@ -417,9 +419,9 @@ def two_bytes(number: int) -> NDArray[np.uint8]:
 
 
 def path_after(path: NDArray[np.uint8], *, relevant: bool) -> NDArray[np.uint8]:
-    """Return the three bytes of a path when one more page is on it. Counts are halved where they would be too large.
+    """Return the three bytes of a path after one more page. Counts that would be too large are halved.
 
-    The clicks since a relevant page are 0 where there was none.
+    The clicks since a relevant page are 0 if there was none.
     """
     hits, others, clicks = (int(byte) for byte in path)
     hits, others = hits + relevant, others + (not relevant)
@@ -433,7 +435,7 @@ def path_after(path: NDArray[np.uint8], *, relevant: bool) -> NDArray[np.uint8]:
 
 
 class Groups:
-    """What came of the links of each group: how many were asked for, what they earned, and what was earned behind them.
+    """The results of the links of each group: how many were requested, their rewards, and the rewards behind them.
 
     Groups are of three kinds, by tag path, by URL pattern and by anchor, of 65,536 each; 3 MB in all.
     """
@@ -443,10 +445,10 @@ class Groups:
         self.asked = np.zeros(shape, np.float32)
         self.back = np.zeros(shape, np.float32)
         self.rewards = np.zeros(shape, np.float32)
-        self.behind = np.zeros(shape, np.float32)  # of what was found on their pages
+        self.behind = np.zeros(shape, np.float32)  # rewards of links found on their pages
 
     def codes(self, groups: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the codes of links whose groups, shape (n, 6), are given: for each kind three, shape (n, 9)."""
+        """Return the codes of links for their groups, shape (n, 6): for each kind three, shape (n, 9)."""
         columns = []
         for kind, rows in enumerate(_numbers(groups).T):
             back = np.maximum(self.back[kind, rows], 1)
@@ -455,12 +457,12 @@ class Groups:
         return codes(np.stack(columns, axis=1))
 
     def ask(self, carried: NDArray[np.uint8], times: int) -> None:
-        """A link with these bytes, shape (10,), is asked for, or not after all (-1)."""
+        """Count a request for a link with these bytes, shape (10,), or its release (-1)."""
         for kind, group in enumerate(_numbers(carried[:6])):
             self.asked[kind, group] += times
 
     def settle(self, carried: NDArray[np.uint8], reward: float) -> None:
-        """A link with these bytes, shape (10,), earned a reward."""
+        """Record the reward of a link with these bytes, shape (10,)."""
         for kind, group in enumerate(_numbers(carried[:6])):
             self.back[kind, group] += 1
             self.rewards[kind, group] += reward
@@ -470,7 +472,7 @@ class Groups:
 
 
 def _numbers(carried: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the numbers that stand in pairs of bytes, shape (..., n / 2)."""
+    """Return the numbers in pairs of bytes, shape (..., n / 2)."""
     pairs = carried.astype(np.intp)
     numbers: NDArray[np.intp] = pairs[..., ::2] + 256 * pairs[..., 1::2]
     return numbers

@@ -1,4 +1,4 @@
-"""What came of the links of each page: a page whose links led to relevant ones is a hub, and has more of them."""
+"""The results of the links of each page: a page whose links led to relevant ones is a hub, and has more of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PAGES = 1 << 16  # that are told apart; the oldest makes room for the next
-_BEFORE = 2.0  # links for which the share of all counts
+_PAGES = 1 << 16  # distinguished pages; the oldest makes room for the next
+_BEFORE = 2.0  # links that the share of all counts for
 
 
 class Hubs:
@@ -32,13 +32,14 @@ class Hubs:
 
     def __init__(self) -> None:
         self._counts = np.zeros((_PAGES, 2), np.float32)  # of each page: links fetched, relevant ones
-        # Of each page: its share is the first number, and the second times that of all; the third counts it.
+        # For each page: its share is the first number, and the second times the share of all; the third is the number
+        # of links.
         self._parts = np.zeros((_PAGES, 3), np.float32)
         self._all = [0, 0]  # links fetched, relevant ones
         self._added = 0
 
     def add(self) -> int:
-        """Return the number of a page that came just now."""
+        """Return the number of a page that was just fetched."""
         number = self._added % (_PAGES - 1) + 1
         self._added += 1
         self._counts[number] = 0
@@ -46,7 +47,7 @@ class Hubs:
         return number
 
     def settle(self, pages: NDArray[np.uint16], *, relevant: bool) -> None:
-        """A link that these pages have, shape (k,), was fetched."""
+        """Record the result of a link that is on these pages, shape (k,)."""
         self._all[0] += 1
         self._all[1] += relevant
         of = pages[pages > 0]
@@ -58,9 +59,9 @@ class Hubs:
         return int(self._counts[pages[pages > 0], 0].sum())
 
     def shares(self, pages: NDArray[np.uint16]) -> NDArray[np.float32]:
-        """Return of links that have been found on these pages, shape (n, k), the mean share of relevant links there.
+        """Return the mean share of relevant links on the pages with each link, shape (n, k).
 
-        That of a page of which no link was fetched is the share of all; shape (n,).
+        A page without a fetched link has the share of all; shape (n,).
         """
         fetched, relevant = self._all
         usual = np.float32((relevant + 1) / (fetched + 2))
@@ -70,7 +71,7 @@ class Hubs:
         return mean
 
     def _share(self, pages: NDArray[np.integer[Any]]) -> None:
-        """Note what the shares of some pages are made of."""
+        """Update the terms of the shares of some pages."""
         n = self._counts[pages, 0] + np.float32(_BEFORE)
         self._parts[pages, 0] = self._counts[pages, 1] / n
         self._parts[pages, 1] = np.float32(_BEFORE) / n

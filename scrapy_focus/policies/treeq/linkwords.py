@@ -1,5 +1,5 @@
-"""Which links lead to relevant pages, by their words and places: learned while crawling, beside what is known of them
-otherwise.
+"""Which links lead to relevant pages, by their words and places: learned during the crawl as a correction of prior
+log-odds.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link
 
-_KEPT = 1 << 16  # links that are remembered, until others come in their place
+_KEPT = 1 << 16  # links that are remembered, until others take their place
 
 
 class LinkWords:
-    """Learns from each page that came what is to be added to the log-odds of links that read or stand like its own.
+    """Learns from each fetched page a correction of the log-odds of links with similar words or places.
 
-    A model of pages knows few of the words of links. This one begins with nothing, and learns from the pages that the
-    crawl fetched what is read of their links (:class:`~scrapy_focus.policies.branching.features.LinkHasher`): words of
-    URL and anchor, the place on the page.
+    A model of pages knows few of the words of links. This one starts from nothing, and learns from the fetched pages
+    by the features of their links (:class:`~scrapy_focus.policies.branching.features.LinkHasher`): words of URL and
+    anchor, the place on the page.
 
     Notes
     -----
-    *Memory*: 0.5 MB of weights, and 5 MB for what was read of the last 65,536 links or so. A link that was forgotten
-    keeps what was predicted for it last, and teaches nothing.
+    *Memory*: 0.5 MB of weights, and 5 MB for the features of about the last 65,536 links. A forgotten link keeps its
+    last prediction, and teaches nothing.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class LinkWords:
 
     def _make_room(self) -> None:
         self._keys = np.full(_KEPT, -1, np.int64)
-        # Memory that is never written to is never taken.
+        # Unwritten memory is never allocated.
         self._rows = np.zeros((_KEPT, WIDTH), np.uint16)
 
     def read(self, links: Sequence[Link]) -> NDArray[np.float32]:
-        """Return what is to be added to the log-odds of links of one page, shape (n,), and remember the links."""
+        """Return the corrections of the log-odds of links of one page, shape (n,), and remember the links."""
         rows = self._hasher.rows(links)
         keys = np.array([link.key for link in links], np.int64)
         at = keys % _KEPT
@@ -68,14 +68,14 @@ class LinkWords:
         return self.model.decide(rows)
 
     def read_again(self, keys: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return which of some links are remembered, shape (m,), and what is to be added for these now, shape (m,)."""
+        """Return which of some links are remembered, shape (m,), and their current corrections, shape (m,)."""
         wanted = np.array(keys, np.int64)
         at = wanted % _KEPT
         kept = np.flatnonzero(self._keys[at] == wanted)
         return kept, self.model.decide(self._rows[at[kept]])
 
     def learn(self, key: int, relevant: bool, *, odds: float) -> None:
-        """Learn from a page, if its link is remembered; ``odds``: the log-odds of the link that are known otherwise."""
+        """Learn from a page, if its link is remembered; ``odds``: the prior log-odds of the link."""
         at = key % _KEPT
         if self._keys[at] == key:
             self.model.learn(self._rows[at], float(relevant), offset=odds)

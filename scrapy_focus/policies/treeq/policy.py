@@ -1,9 +1,9 @@
-"""TRES: a Q-network that judges a few representatives of all waiting links, which a regression tree keeps apart.
+"""TRES: a Q-network that scores a few representatives of all queued links, which a regression tree groups.
 
-Where a topic is discussed on thousands of sites, the link that should be followed next is one of a million that wait,
-and what is known of their worth changes with every page. Judging each of them anew is too slow; judging each once, when
-it is found, is soon out of date. So links that promised the same so far wait together, in the leaves of a tree that
-grows by what their kind earned, and of each leaf only some are judged.
+If a topic is discussed on thousands of sites, the best next link is one of a million queued ones, and their values
+change with every page. Scoring each of them again is too slow; a score from when a link was found is soon outdated.
+So links that looked equally promising are grouped in the leaves of a tree, which grows by their rewards, and only
+some links of each leaf are scored.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ if TYPE_CHECKING:
 
 Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
 
-_SWEEP = 8  # picks, after which links of domains that have had all their pages are looked for
-_EQUAL, _LATER = 2.0**-12, 2.0**-50  # values that count as equal, and what each link found before takes off a rank
+_SWEEP = 8  # picks after which links of finished domains are looked for
+_EQUAL, _LATER = 2.0**-12, 2.0**-50  # values that count as equal, and the rank decrement per link found before
 _MOST_PLACED = 64  # pages whose links are remembered until their outcome is learned
 
 
 @configurable
 class TreeQ(TopicPolicy):
-    """The Tree-Frontier of TRES: a double deep Q-network over state-action vectors, asked about representatives only.
+    """The Tree-Frontier of TRES: a double deep Q-network over state-action vectors that scores only representatives.
 
-    Of a link is known what led to it (was its page relevant, how far back was a relevant one, which share of the path
-    was), what it says (keywords in its URL and anchor, the probability that a classifier gives their words), its domain
-    (the relevant share, whether it is unknown) and which pages link to it. All that is quantised to 64 levels, and a
-    regression tree parts what earned differently. Each choice draws representatives uniformly from every leaf, looks up
-    what is known of their domains now, and takes the one that the network values most.
+    A link is described by the path to it (whether its page was relevant, how far back the last relevant page was, the
+    relevant share of the path), its words (keywords in its URL and anchor, a classifier's probability), its domain
+    (the relevant share, whether it is unknown) and the pages that link to it. All that is quantised to 64 levels, and
+    a regression tree separates links by their rewards. Each choice draws representatives uniformly from every leaf,
+    looks up the current records of their domains, and takes the one with the largest value of the network.
 
-    A link model learns while it crawls (not with the preset): which of the pages that have a link have other links that
-    led to relevant pages, and which words and places of links did. With the log-odds of the classifier and the share of
-    relevant pages among those that link there, where pages with many links weigh less, this makes a probability. The
-    network begins with it.
+    A link model learns during the crawl (not with the preset): which of the pages with a link have other links that
+    led to relevant pages, and which words and places of links did. It is combined with the log-odds of the
+    classifier, and with the share of relevant pages among those that link to it, where pages with many links weigh
+    less. The resulting probability is the network's starting point.
 
     Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have
-    records of what they earned, and of what was earned behind them, and these are what the network reads.
+    records of their rewards, and of the rewards behind them, and the network reads these.
 
     Notes
     -----
@@ -69,34 +69,34 @@ class TreeQ(TopicPolicy):
     * *Rewards* are 0 or 1 in the paper. Others count ``log2(1 + reward)``; a page is relevant if its reward is
       positive.
     * *gamma* is low by the paper's argument and 0.99 in the released code. Recommended is 0.3.
-    * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to begin with what the features
-      promise, the probability first, and to learn what is to be added to that.
+    * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to start from the prediction of
+      the features, mainly the probability, and to learn a correction.
     * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test
       supports.
-    * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the
-      path and with the anchor with which it was found first, and counts the pages that link to it.
-    * *Failures*: as released, they are no experiences and do not count. Here they count and earn 0; by the published
+    * *Links to the same URL*: as released, each is queued separately until one is fetched. Here a URL is queued once,
+      with the path and the anchor with which it was found first, and counts the pages that link to it.
+    * *Failures*: as released, they are not experiences and do not count. Here they count and earn 0; by the published
       rules they teach nothing.
-    * *Dead ends*: as released, pages without a new link are experiences of the tree, not of the network. Recommended is
-      that they teach both their own reward.
-    * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
+    * *Dead ends*: as released, pages without a new link are experiences of the tree, not of the network. Recommended
+      is that they teach both their own reward.
+    * *Next links*: as released, those of the page; in the paper, also the choice of the tree. Both here.
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
       a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
       are keywords.
     * *Link model*: neither published nor released.
     * *Training*: as released, after each third result. Recommended is after each of the first 500, then after every
       fourth.
-    * *Domains*: as released, a host without ``www.``; here the registered domain, or the host (``per_host``). What
-      failed does not count there; here ten failures count as a page.
-    * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and
-      their experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16),
-      without those that were fetched; the target network is copied after so many experiences; seeds are judged by URL
-      and anchor, not by title; steps of the warm-up and of a falling cap count failures; which links are followed is
-      the spider's affair.
+    * *Domains*: as released, a host without ``www.``; here the registered domain, or the host (``per_host``).
+      Failures do not count there; here ten failures count as a page.
+    * *Other differences from the released code, also with the preset*: vectors have 64 levels; leaves end at 4,096
+      and their experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended:
+      16), without fetched ones; the target network is copied after so many experiences; seeds are scored by URL and
+      anchor, not by title; steps of the warm-up and of a falling cap count failures; the spider decides which links
+      are followed.
 
-    *Memory*: a waiting link has 23 bytes of vector in the frontier, 15 without the link model, 35 with groups. The
-    network keeps 20,000 experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, the link model takes 7 MB, groups
-    3 MB, and each domain that was ever seen 36 bytes. Pickled, this is about 25 MB, and 28 for each million of domains.
+    *Memory*: a queued link has 23 bytes of vector in the frontier, 15 without the link model, 35 with groups. The
+    network keeps 20,000 experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, the link model takes 7 MB,
+    groups 3 MB, and each domain ever seen 36 bytes. Pickled, this is about 25 MB, and 28 for each million of domains.
 
     References
     ----------
@@ -117,11 +117,11 @@ class TreeQ(TopicPolicy):
     counts_hosts: ClassVar[bool] = True
     reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = (
-        "Learns which links lead to targets, from their words, their places, and what links like them led to."
+        "Learns which links lead to targets, from their words, their places, and the results of similar links."
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TRES": {}}
 
-    #: Links that wait are judged again, by the pages that link to them.
+    #: Queued links are scored again, by the pages that link to them.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})
     known_by_key: ClassVar[bool] = True
 
@@ -129,7 +129,7 @@ class TreeQ(TopicPolicy):
 
     mode: Mode = parameter(
         '``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf; '
-        '``"synchronous"`` judges every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges '
+        '``"synchronous"`` scores every queued link at each choice, which is linear; ``"asynchronous"`` scores '
         'each link once, when it is found; ``"random"`` takes any.',
         default="tree",
     )
@@ -142,7 +142,7 @@ class TreeQ(TopicPolicy):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
+        LinkReader(self.keywords or (), self.relevance)  # raises for invalid ones
         self._rules_for(Mission())
         self.steps = 0  # picks
         self.results = 0  # outcomes
@@ -151,16 +151,16 @@ class TreeQ(TopicPolicy):
         self._placed: dict[int, NDArray[np.uint8]] = {}  # picks whose links were placed: the codes of these
         self._recent: list[int] = []  # experiences since the last choice
         self._before: dict[int, list[int]] = {}  # picks in flight: the experiences since the choice before them
-        self._chances = Chances()  # what the values of the network mean
+        self._chances = Chances()  # the meaning of the network's values
 
     @property
     def chooses_in_tree(self) -> bool:
-        """Whether links wait in the leaves of a tree, and are judged again whenever one is chosen."""
+        """Whether links are queued in the leaves of a tree, and scored again at each choice."""
         return self.mode in ("tree", "tree-random", "synchronous")
 
     @property
     def _states(self) -> tuple[State, ...]:
-        """States of links that are placed: where they are judged only once, those that wait stay as they are."""
+        """States of links that are placed: if they are scored only once, queued ones stay unchanged."""
         return (State.NEW, State.WAITING) if self.chooses_in_tree else (State.NEW,)
 
     def keeps(self, mission: Mission) -> Keeps:
@@ -216,7 +216,7 @@ class TreeQ(TopicPolicy):
         return placements
 
     def _to_place(self, links: Sequence[Link]) -> tuple[list[int], NDArray[np.int64]]:
-        """Return which links get a place, each URL once, and the rows of their domains, none of which is done."""
+        """Return which links get a placement, each URL once, and the rows of their unfinished domains."""
         states = self._states
         first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
         at = sorted(first.values())
@@ -301,7 +301,7 @@ class TreeQ(TopicPolicy):
         return [(self.describe(leaf), float(means[leaf] * counts[leaf]), int(counts[leaf])) for leaf in best]
 
     def describe(self, leaf: int) -> str:
-        """Say in words which links wait in a leaf of the tree: features, and what they are from and up to."""
+        """Describe the links of a leaf of the tree: features with their lower and upper bounds."""
         ranges: dict[int, list[int]] = {}
         for split in reversed(self.tree.splits):
             if leaf in (split.new_leaf, split.leaf):
@@ -342,7 +342,7 @@ class TreeQ(TopicPolicy):
     def _choose(self, busy: Collection[str]) -> tuple[Pick | None, NDArray[np.uint8] | None]:
         """Take the best of the representatives of all leaves, and return it with its codes, shape (n_codes,).
 
-        Where nothing will ever be open again, what waits is given up.
+        If no host will ever be open again, the queued links are given up.
         """
         closed = self._hosts.mask()
         if self.mode == "synchronous":
@@ -358,7 +358,7 @@ class TreeQ(TopicPolicy):
         return self.frontier.take_drawn(int(drawn.slots[at])), x[at].copy()
 
     def _domains_of(self, links: Sequence[Link]) -> NDArray[np.intp]:
-        """Return the rows of the domains of some links, shape (n,); of one that waits, the frontier knows the host."""
+        """Return the rows of the domains of some links, shape (n,); the frontier knows the host of a queued one."""
         waits = [link.state == State.WAITING for link in links]
         if not any(waits):
             return self.domains.rows([link.host for link in links])
@@ -376,12 +376,12 @@ class TreeQ(TopicPolicy):
         return np.where(waiting > 0, -(-self._rules.representatives // awake), 0)
 
     def _sweep(self) -> None:
-        """Give up some links of domains that have had all their pages, so that they do not wait for ever."""
+        """Give up some links of finished domains, so that they do not stay for ever."""
         drawn = self.frontier.draw(self._counts(), self.rng)
         self.frontier.drop(drawn.slots[self._hosts.is_done(drawn.hosts)])
 
     def _close(self, row: int, *, everywhere: bool = False) -> None:
-        """Note whether the hosts of a domain are closed, or after a fall of the cap those of any."""
+        """Update whether the hosts of a domain are closed, or all hosts after a fall of the cap."""
         if self.chooses_in_tree:
             self._hosts.update(row, everywhere=everywhere)
 
@@ -389,7 +389,7 @@ class TreeQ(TopicPolicy):
         if self.mode == "random":
             return [float(rank) for rank in self.rng.random(len(x))]
         if self.mode == "asynchronous":
-            self._found += len(x)  # of equal values the older is first
+            self._found += len(x)  # the older one among equal values
             before = np.arange(self._found - len(x), self._found)
             ranks = np.rint(self.network.values(x) / _EQUAL) * _EQUAL - _LATER * before
             return [float(rank) for rank in ranks]
@@ -398,7 +398,7 @@ class TreeQ(TopicPolicy):
     # Learning
 
     def _remember(self, pick_id: int, x: NDArray[np.uint8]) -> None:
-        """Keep the links of a page until its outcome is learned: all or, of many, some drawn at random."""
+        """Keep the links of a page until its outcome is learned: all, or a random sample of many."""
         earlier = self._placed.pop(pick_id, x[:0])
         x = np.concatenate([earlier, x])
         if len(x) > self.network.fan:
@@ -408,7 +408,7 @@ class TreeQ(TopicPolicy):
             del self._placed[next(iter(self._placed))]
 
     def _teach(self, model: LinkModel, pick: Pick, x: NDArray[np.uint8], *, relevant: bool) -> None:
-        """Let the link model learn from a result: what came of the links beside it, and which words led there."""
+        """Let the link model learn from a result: the results of the links beside it, and its words."""
         model.hubs.settle(self.layout.sources_of(self.layout.vector_of(pick)[None])[0], relevant=relevant)
         if model.words is not None:
             known = x / LEVELS
@@ -418,17 +418,17 @@ class TreeQ(TopicPolicy):
     def _experience(
         self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8], *, tree: bool = True, network: bool = True
     ) -> None:
-        """Let the tree and the network learn from a result, those of them that do."""
+        """Let the tree and the network learn from a result, if they use it."""
         if tree and self.chooses_in_tree:
             split = self.tree.add(x, reward)
             if split is not None:
                 self.frontier.divide(*split)
         if network and self.mode not in ("tree-random", "random"):
             row = self.network.add(x, reward, nexts)
-            if len(nexts):  # what comes after a dead end is none of its doing
+            if len(nexts):  # the next choice is not a consequence of a dead end
                 self._recent.append(row)
 
 
 def worth(reward: float) -> float:
-    """Return a reward as the network learns it: the same for 0 and 1; no page with many items outweighs all others."""
+    """Return a reward on the network's scale: unchanged for 0 and 1; no page with many items outweighs all others."""
     return math.copysign(math.log2(1 + abs(reward)), reward)

@@ -1,9 +1,9 @@
-"""What a link is worth with all that comes after it: a small network, and the experiences that it learns from.
+"""The value of a link including all later rewards: a small network, and its experiences.
 
-A page is worth fetching for itself and for the links on it. The first is its reward; the second is the value of the
-best link that one could go on with, which the network estimates itself (double Q-learning). The network has some
-thousand weights and is asked for a few hundred values at each step, so that the cost is in the calls: libraries made
-for larger ones take a millisecond for each of these, NumPy some 30 microseconds for all.
+A page is worth fetching for itself and for its links. The first is its reward; the second is the value of the best
+next link, which the network estimates itself (double Q-learning). The network has some thousand weights and computes
+a few hundred values at each step, so that the cost is in the calls: libraries for larger networks take a millisecond
+for each call, NumPy some 30 microseconds for all.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ _HIDDEN = (30, 15)
 _LEAK = np.float32(0.1)
 _DECAY = 0.9, 0.999  # of the running means of gradients and of their squares
 _EPSILON = np.float32(1e-7)
-_PIECE = (
-    512  # rows at once: what comes between fits into the cache, and freeing it does not give memory back to the system
-)
+_PIECE = 512  # rows at once: intermediate results fit into the cache, and their memory is not returned to the system
 _ONE = np.float32(1)
 _MOST_ODDS = np.float32(30)
 _LEVEL = np.float32(63)  # the code of the value 1
-_MADE = ("_layers", "_first", "_second", "_last", "_given", "_level")  # of the weights, whenever they are needed
+_MADE = ("_layers", "_first", "_second", "_last", "_given", "_level")  # of the weights, updated on demand
 
 
 class QNetwork:
@@ -43,14 +41,15 @@ class QNetwork:
     learning_rate
         Of Adam, with decay rates 0.9 and 0.999.
     clip
-        No element of a gradient counts as larger than this.
+        Each element of a gradient is clipped at this.
     rng
         Draws the first weights: uniform within ``sqrt(6 / (inputs + outputs))`` for each layer, biases 0.
     prior
-        What each element of a vector is worth before anything was learned, shape (d,): the network begins with that
-        sum, its last layer at 0, and learns what is to be added.
+        The initial value of each element of a vector, shape (d,): the network starts from that sum, with its last
+        layer at 0, and learns a correction.
     bias
-        With it, that sum and the bias are the log-odds of what the network begins with; ``None``: it is the sum itself.
+        With it, that sum and the bias are the log-odds of the network's initial value; ``None``: the sum itself is
+        the value.
 
     Attributes
     ----------
@@ -61,7 +60,7 @@ class QNetwork:
     Notes
     -----
     Single precision. Equal inputs give equal outputs, bit by bit, on the same machine and NumPy. The value of one row
-    may differ in the last bit with the number of rows that are asked for at once, as matrix products do.
+    may differ in the last bit with the number of rows in the call, as matrix products do.
 
     Examples
     --------
@@ -155,10 +154,10 @@ class QNetwork:
     def _forward(
         self, wide: NDArray[np.float32], level: np.float32 = _ONE
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return what both hidden layers and the output give for vectors with one more element, which is ``level``.
+        """Return the outputs of both hidden layers and the last one for vectors with one more element, ``level``.
 
-        Each layer has a unit that is always 1, so that its biases are a row of its matrix; the first has one more,
-        which is the prior.
+        Each layer has a unit that is always 1, so that its biases are a row of its matrix; the first has one more for
+        the prior.
         """
         given = self.weights.tobytes()
         if given != self._given or level != self._level:
@@ -195,14 +194,14 @@ class QNetwork:
         return views
 
     def _make_room(self) -> None:
-        """Have views of the weights, and the matrices with the units that are always 1, see :meth:`_forward`."""
+        """Create views of the weights, and the matrices with the units that are always 1, see :meth:`_forward`."""
         hidden, outputs = _HIDDEN
         self._layers = self._cut(self.weights)
         self._first = np.zeros((self.d + 1, hidden + 2), np.float32)
         self._second = np.zeros((hidden + 2, outputs + 1), np.float32)
         self._second[hidden, outputs] = 1
         self._last = np.zeros(outputs + 1, np.float32)
-        self._given, self._level = b"", _ONE  # what they have
+        self._given, self._level = b"", _ONE  # the versions of the weights that they hold
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _MADE}
@@ -213,16 +212,16 @@ class QNetwork:
 
 
 class Replay:
-    """The last experiences: a vector, its reward, and the vectors that one could go on with.
+    """The last experiences: a vector, its reward, and the vectors of the next links.
 
     Parameters
     ----------
     d
         Length of the vectors, which are codes 0..255.
     capacity
-        Experiences that are kept. The oldest makes room for the next.
+        Number of experiences to keep. The oldest makes room for the next.
     fan
-        Vectors to go on with that are kept of each, besides the chosen one.
+        Number of next vectors to keep for each, besides the chosen one.
 
     Notes
     -----
@@ -242,18 +241,18 @@ class Replay:
         self._make_room()
 
     def _make_room(self) -> None:
-        # Memory that is never written to is never taken, and that which is taken does not move.
+        # Unwritten memory is never allocated, and allocated memory does not move.
         self._vectors = np.zeros((self.capacity, self.d), np.uint8)
         self._rewards = np.zeros(self.capacity, np.float32)
         self._nexts = np.zeros((self.capacity, self.fan + 1, self.d), np.uint8)
-        self._counts = np.zeros(self.capacity, np.int16)  # of _nexts, the chosen one, which is the last, included
+        self._counts = np.zeros(self.capacity, np.int16)  # of _nexts, including the chosen one, which is the last
         self._chosen = np.zeros(self.capacity, np.bool_)
 
     def __len__(self) -> int:
         return min(self.added, self.capacity)
 
     def add(self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8]) -> int:
-        """Keep an experience, x : (d,), nexts : (k, d), and return its number: how many came before it.
+        """Add an experience, x : (d,), nexts : (k, d), and return its number: how many came before it.
 
         Raises
         ------
@@ -261,7 +260,7 @@ class Replay:
             If there are more than ``fan`` of nexts. Pass a sample of them. Nothing is changed.
         """
         if len(nexts) > self.fan:
-            raise ValueError(f"got {len(nexts)} vectors to go on with; at most fan={self.fan} are kept, pass a sample")
+            raise ValueError(f"got {len(nexts)} next vectors; at most fan={self.fan} are kept, pass a sample")
         row = self.added % self.capacity
         self._vectors[row] = x
         self._rewards[row] = reward
@@ -272,10 +271,9 @@ class Replay:
         return self.added - 1
 
     def set_chosen(self, row: int, x: NDArray[np.uint8]) -> None:
-        """Let one more vector, x : (d,), be among those to go on with in experience ``row``, in place of one set
-        before.
+        """Set the chosen next vector, x : (d,), of experience ``row``, in place of any earlier one.
 
-        Nothing happens where that experience is no longer kept.
+        Nothing happens if that experience is no longer kept.
         """
         if not self.added - self.capacity <= row < self.added:
             return
@@ -286,17 +284,13 @@ class Replay:
         self._nexts[place, self._counts[place] - 1] = x
 
     def sample(self, batch: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return so many different ones of the rows that are kept, all of them if there are no more, each equally
-        likely.
-        """
+        """Return so many different rows at random, or all if there are no more."""
         return rng.choice(len(self), min(batch, len(self)), replace=False)
 
     def rows(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8], NDArray[np.int16]]:
-        """Return vectors : (n, d), rewards : (n,), vectors to go on with : (n, fan + 1, d), and how many are used :
-        (n,).
-        """
+        """Return vectors : (n, d), rewards : (n,), next vectors : (n, fan + 1, d), and how many are used : (n,)."""
         rows = rows % self.capacity
         return self._vectors[rows], self._rewards[rows], self._nexts[rows], self._counts[rows]
 
@@ -312,21 +306,20 @@ class Replay:
 
 
 class DoubleDQN:
-    """The value of links, learned from what fetching them brought and from the links that one could go on with.
+    """The value of links, learned from the rewards of fetched pages and from the next links.
 
-    An experience teaches ``reward + gamma * value`` of the best vector to go on with: which one that is says the
-    network that learns, what it is worth says a copy of it that follows from time to time. Where there is none, it
-    teaches the reward alone. Vectors are codes, and code 63 is the value 1 (the codes of the tree go so far, others may
-    be larger).
+    The target of an experience is ``reward + gamma * value`` of the best next vector: the learning network chooses
+    it, and a copy that is updated from time to time gives its value. Without next vectors the target is the reward
+    alone. Vectors are codes, and code 63 is the value 1 (the codes of the tree end there, others may be larger).
 
     Parameters
     ----------
     d
         Length of the vectors.
     gamma
-        What the next reward counts. The published system argues for little and was released with 0.99.
+        Discount of the next reward. The published system argues for a low one and was released with 0.99.
     batch
-        Experiences of a step of learning, all different.
+        Experiences of a learning step, all different.
     target_every
         Experiences from one copy to the next.
     capacity, fan
@@ -337,11 +330,11 @@ class DoubleDQN:
     Attributes
     ----------
     fan
-        Vectors to go on with that :meth:`add` takes at most.
+        Next vectors that :meth:`add` takes at most.
 
     Notes
     -----
-    Memory and pickle are those of :class:`Replay` and 30 KB. Where gamma is 0, no vectors to go on with are kept.
+    Memory and pickle are those of :class:`Replay` and 30 KB. If gamma is 0, no next vectors are kept.
 
     References
     ----------
@@ -386,14 +379,14 @@ class DoubleDQN:
     def add(self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8]) -> int:
         """Keep an experience as :meth:`Replay.add` does, and return its number; copy the network when it is time."""
         if len(nexts) > self.fan:
-            raise ValueError(f"got {len(nexts)} vectors to go on with; at most fan={self.fan} are kept, pass a sample")
+            raise ValueError(f"got {len(nexts)} next vectors; at most fan={self.fan} are kept, pass a sample")
         row = self.replay.add(x, reward, nexts if self.gamma else nexts[:0])
         if self.replay.added % self.target_every == 0:
             self.target.weights[:] = self.online.weights
         return row
 
     def set_chosen(self, row: int, x: NDArray[np.uint8]) -> None:
-        """Let the vector that was chosen next, x : (d,), be among those to go on with in experience ``row``."""
+        """Set the chosen next vector, x : (d,), of experience ``row``."""
         if self.gamma:
             self.replay.set_chosen(row, x)
 
@@ -401,7 +394,7 @@ class DoubleDQN:
         self.__dict__.update({"fan": state["replay"].fan} | state)
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return what experiences teach, shape (len(rows),)."""
+        """Return the targets of experiences, shape (len(rows),)."""
         _, rewards, nexts, counts = self.replay.rows(rows)
         return self._targets(rewards, nexts, counts)
 
@@ -428,7 +421,7 @@ class DoubleDQN:
 
 
 def _probability(odds: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the probabilities that log-odds are of, as a new array."""
+    """Return the probabilities of log-odds, as a new array."""
     made: NDArray[np.float32] = np.minimum(np.maximum(odds, -_MOST_ODDS), _MOST_ODDS)
     np.negative(made, out=made)
     np.exp(made, out=made)
@@ -438,7 +431,7 @@ def _probability(odds: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _slopes(activations: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the slope of the leaky rectifier where it gave this."""
+    """Return the slope of the leaky rectifier at this output."""
     slopes: NDArray[np.float32] = np.where(activations > 0, _ONE, _LEAK)
     return slopes
 

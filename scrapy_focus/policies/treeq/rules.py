@@ -1,4 +1,4 @@
-"""The numbers by which TRES works: those that are recommended, and those of its paper and released code."""
+"""The constants of TRES: the recommended ones, and those of its paper and released code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.policies.treeq.features import Layout
 
-#: What codes add to the log-odds: those that tell log-odds themselves all of these.
+#: Contribution of codes to the log-odds: codes that hold log-odds count fully.
 _WEIGHTS = {
     PROBABILITY: 2 * MOST_ODDS, WORDS: 2 * MOST_ODDS, KEYWORD_ANCHOR: 0.2, KEYWORD_URL: 0.2, IN_SHARE: 1.0, HUB: 1.0,
 }  # fmt: skip
@@ -38,9 +38,9 @@ _LEAST = {"warmup": 0, "max_depth": 0, "train_every": 0, "eager": 0}  # of whole
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What can be changed in ``TreeQ(rules=...)``."""
+    """The constants to change in ``TreeQ(rules=...)``."""
 
-    gamma: float = 0.3  # discount of what comes later
+    gamma: float = 0.3  # discount of later rewards
     split: Literal["chi2", "variance"] = "chi2"
     tau: float = 16.0  # least chi-square of a split
     min_samples: int = 10  # experiences in a leaf before it is split
@@ -48,22 +48,22 @@ class Rules:
     min_share: float = 0.0  # share of the experiences in each half, at least
     max_depth: int = 18
     max_leaves: int = 4096
-    representatives: int = 256  # judged at each choice, in all; each leaf has one at least
+    representatives: int = 256  # scored at each choice, in all; each leaf has at least one
     prior: bool = (
-        True  # begin with what the features promise, and learn what is to be added; otherwise begin with nothing
+        True  # start from the prediction of the features, and learn a correction; otherwise start from nothing
     )
-    warmup: int = 0  # outcomes until which a random link of a random leaf is chosen, and nothing is trained
+    warmup: int = 0  # outcomes until which a random link of a random leaf is chosen, without training
     train_every: int = 1  # outcomes; 0: never, so that the prior alone decides
-    eager: int = 0  # outcomes in the beginning, each of which trains
+    eager: int = 0  # first outcomes, each of which trains
     learning_rate: float = 1e-3
     batch: int = 60
     target_every: int = 500
     fan: int = 16  # links of a page that a target looks at, drawn at random
-    only_with_links: bool = False  # the network learns from pages that gave a new link only, the tree from no failure
+    only_with_links: bool = False  # the network learns only from pages that gave a new link, the tree from no failure
     seeds_are_experience: bool = False  # seeds earn 1 before they are fetched
-    in_links: bool = True  # features of the links that lead there
-    link_model: bool = False  # features that are learned while crawling: what came of the links beside it, its words
-    words: bool = True  # the link model learns words; otherwise it goes by the pages that have the link
+    in_links: bool = True  # features of the links to it
+    link_model: bool = False  # features learned during the crawl: results of the links beside it, its words
+    words: bool = True  # the link model learns words; otherwise only from the pages with the link
     hosts: bool = True  # features of the host
     groups: bool = False  # features of tag path, URL pattern and anchor
 
@@ -88,7 +88,7 @@ class Rules:
         Raises
         ------
         ConfigError
-            If there is no such rule, or a rule cannot be so.
+            If there is no such rule, or its value is invalid.
         """
         _check_names(changes, [field.name for field in fields(cls)])
         rules = cls(groups=not topical)
@@ -100,7 +100,7 @@ class Rules:
             rules = cls._published(mode, cap)
         rules = replace(rules, **changes)
         if rules.link_model and not rules.in_links:
-            raise ConfigError("rules has link_model without in_links, which it needs; leave one of them out")
+            raise ConfigError("rules has link_model without in_links, which it needs; change one of them")
         return rules
 
     @classmethod
@@ -123,7 +123,7 @@ class Rules:
         return every > 0 and (results <= self.eager or results % every == 0)
 
     def weights(self, layout: Layout) -> NDArray[np.float32]:
-        """Return what each code promises before anything was learned, shape (n_codes,)."""
+        """Return the initial value of each code, shape (n_codes,)."""
         weights = np.zeros(layout.n_codes, np.float32)
         if layout.link_model:
             for column, weight in _WEIGHTS.items():
@@ -137,7 +137,7 @@ class Rules:
         return weights
 
     def bias(self, layout: Layout) -> float | None:
-        """Return the log-odds of a link whose codes are all 0; ``None`` where the weights are not those of log-odds."""
+        """Return the log-odds of a link whose codes are all 0; ``None`` if the weights are not those of log-odds."""
         return -2 * MOST_ODDS if layout.link_model else None
 
 
@@ -148,7 +148,7 @@ def _check_names(changes: Mapping[str, Any], known: Sequence[str]) -> None:
 
 
 def _fits(value: Any, kind: type[object], least: int) -> bool:
-    """Whether a value may be that of a rule of a kind; whole numbers begin with ``least``, others with 0."""
+    """Whether a rule of this kind may have a value; whole numbers begin with ``least``, others with 0."""
     is_kind = type(value) is kind or (kind is float and type(value) is int)
     if not is_kind or kind not in (int, float):
         return is_kind

@@ -1,11 +1,11 @@
-"""A regression tree that grows while rewards come in, and whose leaves are arms.
+"""A regression tree that grows as rewards arrive, and whose leaves are arms.
 
 A tree that looks for its best split reads all experiences of a leaf, for each column and each value that occurs:
-quadratic in what the leaf has seen, again after each result. Here columns are codes of 64 levels, and a leaf keeps
-counts and sums of rewards for each level, so every split of a leaf is weighed in one pass over the levels, however much
-it has seen. Experiences are a sliding window, because the links that a crawl meets change. Statistics that are added to
-and taken from for days must not drift, and must be the same after a resume that counts them anew: rewards are summed as
-whole numbers.
+quadratic in the experiences, again after each result. Here columns are codes of 64 levels, and a leaf keeps counts
+and sums of rewards for each level, so every split of a leaf is evaluated in one pass over the levels, however many
+experiences it has. Experiences are a sliding window, because the links that a crawl meets change. Statistics with
+days of additions and subtractions must not drift, and must be the same when a resume counts them again: rewards are
+summed as whole numbers.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 Rule = Literal["chi2", "variance"]
 
 LEVELS = 64
-_FINE = 22  # bits of the largest reward: squares of as many as the largest window fit into 63
+_FINE = 22  # bits of the largest reward, so that squares of a full window fit into 63
 _LARGEST_WINDOW = 1 << 18
 _NO_REWARD = -1100  # below the exponent of any number
-_EQUAL = 1 - 1e-12  # splits that gain this share of the best gain as much
+_EQUAL = 1 - 1e-12  # splits with this share of the best gain count as equal
 _AT_ONCE = 64  # leaves
-_GROWTH = 64  # experiences of a leaf, in which one more changes little
+_GROWTH = 64  # experiences of a leaf for which one more changes little
 _NEVER = 255  # no code is above
 
 
 class Split(NamedTuple):
-    """What was in ``leaf`` and has a code above ``above`` in ``column`` is in ``new_leaf`` from now on."""
+    """Experiences of ``leaf`` with a code above ``above`` in ``column`` move to ``new_leaf``."""
 
     leaf: int
     column: int
@@ -42,16 +42,16 @@ class Split(NamedTuple):
 
 
 class RegressionTree:
-    """Leaves that are numbered from 0 as they come into being, each with the mean reward of the experiences in it.
+    """Leaves numbered from 0 in the order of creation, each with the mean reward of its experiences.
 
-    At first all is one leaf. A leaf that got an experience is split in two, at most once for each experience, if its
-    best split is good enough. The best lowers the variance of the rewards most; of equal ones it is that of the
-    smallest column, then of the smallest threshold. Leaves never merge.
+    At first all is one leaf. A leaf that received an experience is split in two, at most once for each experience, if
+    its best split is good enough. The best split lowers the variance of the rewards most; among equals it is that of
+    the smallest column, then of the smallest threshold. Leaves never merge.
 
     Parameters
     ----------
     n_columns
-        The first so many numbers of a vector are codes 0..63, on which the tree splits. It does not look at the others.
+        The first so many numbers of a vector are codes 0..63, which the tree splits on. It ignores the others.
     rule
         ``"chi2"``: the share of the variance that the split removes, times the experiences of the leaf, is at least
         ``tau`` (for rewards 0 and 1 that is the chi-square statistic of the 2 x 2 table), and both sides have
@@ -61,8 +61,8 @@ class RegressionTree:
     max_depth
         Splits between the whole and a leaf.
     window
-        Experiences that count, the last ones; 262,144 at most. One that leaves it is taken out of its leaf's
-        statistics.
+        Number of the latest experiences that count; 262,144 at most. One that leaves the window is subtracted from
+        its leaf's statistics.
 
     Raises
     ------
@@ -72,14 +72,14 @@ class RegressionTree:
     Notes
     -----
     *Rewards* are rounded to a four-millionth of the power of two above the largest in the window, and statistics are
-    exact sums of that. A larger reward than ever rounds those of the whole window anew.
+    exact sums of that. A reward larger than ever causes the whole window to be rounded again.
 
     *Memory*: 768 bytes for each column of each leaf (15 KB a leaf with 20 columns, 63 MB for 4,096), and
     ``n_columns + 12`` bytes for each experience in the window. The latter and the splits are pickled, the former is
-    counted anew.
+    recomputed.
 
-    *Time*: an experience costs the same however many there are, but for the one that splits a leaf, which counts those
-    of the smaller side. Most of it is weighing splits.
+    *Time*: the cost of an experience does not depend on their number, except for one that splits a leaf, which counts
+    those of the smaller side. Most of the time is spent on evaluating splits.
 
     References
     ----------
@@ -133,18 +133,18 @@ class RegressionTree:
         self._start()
 
     def _start(self) -> None:
-        """Be one leaf without statistics."""
+        """Reset to one leaf without statistics."""
         self.splits: list[Split] = []
         self._offsets = LEVELS * np.arange(self.n_columns)
         room = 2 * self.max_leaves - 1
-        # Places are forks and leaves. From a fork, codes up to _above go on to _next, those above to the place after
+        # Places are forks and leaves. From a fork, codes up to _above lead to _next, those above to the place after
         # that; a leaf leads to itself.
         self._column = np.zeros(room, np.int64)
         self._above = np.full(room, _NEVER, np.uint8)
         self._next = np.zeros(room, np.int64)
         self._leaf = np.full(room, -1, np.int32)
         self._leaf[0] = 0
-        # For one vector at a time, three times as fast as the arrays that they show.
+        # For one vector at a time, three times as fast as the arrays that they mirror.
         self._places = self._leaf.data, self._column.data, self._above.data, self._next.data
         self._place = np.zeros(self.max_leaves, np.int64)
         self._depth = np.zeros(self.max_leaves, np.int32)
@@ -166,7 +166,7 @@ class RegressionTree:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Mean reward of the experiences in each leaf, shape (n_leaves,); 0 where there is none."""
+        """Mean reward of the experiences in each leaf, shape (n_leaves,); 0 for an empty one."""
         sums = np.ldexp(self._sum[: self.n_leaves].astype(np.float64), self._exponent - _FINE)
         return np.asarray(sums / np.maximum(self._count[: self.n_leaves], 1), np.float64)
 
@@ -178,18 +178,18 @@ class RegressionTree:
         while self.splits:
             codes_here = flat.take(rows + self._column.take(places))
             further = self._next.take(places) + (codes_here > self._above.take(places))
-            if further.tobytes() == places.tobytes():  # the cheapest way to ask whether all are at a leaf
+            if further.tobytes() == places.tobytes():  # the cheapest check that all are at a leaf
                 break
             places = further
         return self._leaf.take(places)
 
     def add(self, code: NDArray[np.uint8], reward: float) -> Split | None:
-        """Count an experience, code : (at least n_columns,), and return the split that it brought about, if any.
+        """Add an experience, code : (at least n_columns,), and return the split that it caused, if any.
 
         Raises
         ------
         ValueError
-            If a code is above 63, there are too few, or the reward is no finite number. Nothing is changed.
+            If a code is above 63, there are too few, or the reward is not a finite number. Nothing is changed.
         """
         codes = code[: self.n_columns].tolist()
         if len(codes) < self.n_columns or max(codes) >= LEVELS or not math.isfinite(reward):
@@ -215,11 +215,11 @@ class RegressionTree:
         return self._split(leaf, *best) if best is not None else None
 
     def _is_due(self, leaf: int) -> bool:
-        """Whether the splits of a leaf are weighed now: always while it is small, and less often the larger it is."""
+        """Whether the splits of a leaf are evaluated now: always while it is small, and less often the larger it is."""
         return self.rule != "chi2" or self._added % (1 + int(self._count[leaf]) // _GROWTH) == 0
 
     def _fit_scale(self, reward: float) -> None:
-        """Make room for a larger reward than ever; once in each window, see whether less room would do."""
+        """Make room for a reward larger than ever; once in each window, check whether less room would do."""
         exponent = _exponent(reward)
         if self._added and self._added % self.window == 0:
             exponent = max(exponent, _exponent(float(np.abs(self._rewards).max())))
@@ -230,7 +230,7 @@ class RegressionTree:
             self._recount()
 
     def _tell(self, leaf: int, row: int, sign: int) -> None:
-        """Count the experience of a row of the window in the statistics of a leaf, or take it out."""
+        """Add the experience of a row of the window to the statistics of a leaf, or subtract it."""
         units = round(math.ldexp(float(self._rewards[row]), _FINE - self._exponent))
         columns = self._offsets + self._codes[row]
         self._levels[leaf][columns] += sign
@@ -241,7 +241,7 @@ class RegressionTree:
             self._square[leaf] += sign * units * units
 
     def _best(self, leaf: int) -> tuple[int, int] | None:
-        """Return column and threshold of the best split of a leaf, ``None`` if there is none that the rule accepts."""
+        """Return column and threshold of the best split of a leaf, ``None`` if the rule accepts none."""
         n, total = int(self._count[leaf]), int(self._sum[leaf])
         spread = n * int(self._square[leaf]) - total * total  # n ** 2 times the variance; 0 if all rewards are the same
         if spread == 0 or self.n_leaves >= self.max_leaves or self._depth[leaf] >= self.max_depth:
@@ -256,8 +256,7 @@ class RegressionTree:
         sums = self._level_sums[leaf].reshape(-1, LEVELS)[:, :-1].cumsum(axis=1)
         others = n - counts
         allowed = np.minimum(counts, others) >= least
-        # Both ways to write the distance of the two means are the same, and in whole numbers it is 0 where they are
-        # equal.
+        # Both formulas for the distance of the two means are equal, and in whole numbers it is 0 if they are equal.
         distance = (n * sums - total * counts).astype(np.float64)
         gains = distance * distance * allowed / np.maximum(counts * others, 1)
         best = float(gains.max())
@@ -267,7 +266,7 @@ class RegressionTree:
         return column, above
 
     def _split(self, leaf: int, column: int, above: int) -> Split:
-        """Divide a leaf and what is known of it."""
+        """Split a leaf with its statistics."""
         rows = np.flatnonzero(self._leaves[: min(self._added, self.window)] == leaf)
         goes = self._codes[rows, column] > above
         split = self._grow(Split(leaf, column, above, self.n_leaves))
@@ -286,7 +285,7 @@ class RegressionTree:
         return split
 
     def _grow(self, split: Split) -> Split:
-        """Let a leaf become a fork with two leaves."""
+        """Turn a leaf into a fork with two leaves."""
         fork = self._place[split.leaf]
         kids = 2 * len(self.splits) + 1, 2 * len(self.splits) + 2
         self._column[fork], self._above[fork], self._leaf[fork] = split.column, split.above, -1
@@ -301,7 +300,7 @@ class RegressionTree:
         return split
 
     def _recount(self) -> None:
-        """Make the statistics of all leaves from the window."""
+        """Recompute the statistics of all leaves from the window."""
         leaves = self._leaves[: min(self._added, self.window)]
         order = np.argsort(leaves, kind="stable")
         starts = np.searchsorted(leaves[order], np.arange(self.n_leaves + 1))
@@ -310,7 +309,7 @@ class RegressionTree:
             self._recount_leaves(first, last, order[starts[first] : starts[last]])
 
     def _recount_leaves(self, first: int, last: int, rows: NDArray[np.intp]) -> None:
-        """Make the statistics of leaves from ``first`` until ``last`` from all rows of the window that are in them."""
+        """Recompute the statistics of leaves from ``first`` until ``last`` from all rows of the window in them."""
         leaves = self._leaves[rows] - first
         units = np.rint(np.ldexp(self._rewards[rows], _FINE - self._exponent))
         columns = (LEVELS * self.n_columns * leaves[:, None] + self._offsets + self._codes[rows]).ravel()
