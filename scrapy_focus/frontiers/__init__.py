@@ -1,1 +1,1 @@
-"""Where links wait: a ledger with one of two orders, its records in memory or in a file."""
+"""Frontiers: a ledger with one of two orders, its records in memory or in a file."""

@@ -1,4 +1,4 @@
-"""Hosts by number, and how many links wait in each pair of an arm and a host, in about 40 bytes a pair."""
+"""Hosts by number, and the number of queued links for each pair of an arm and a host, in about 40 bytes a pair."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.saved import Saved
 
 NEAR = 1 << 16  # pairs that are found at once
-FEW, SHARE = 16, 256  # hosts, and one for so many pairs, above which all pairs are looked through
+FEW, SHARE = 16, 256  # hosts, and one for so many pairs, above which all pairs are searched
 
 
 class Hosts:
-    """The name of each host on which a link ever waited, by its number."""
+    """The name of each host that ever had a queued link, by its number."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -45,7 +45,7 @@ class Hosts:
         return [self.number(name) if host is None else host for name, host in zip(names, known, strict=True)]
 
     def known(self, names: Iterable[str]) -> list[int]:
-        """Return the numbers of those hosts that have one, each once."""
+        """Return the numbers of those hosts that have one, without repetition."""
         numbers = self._numbers
         return [numbers[name] for name in dict.fromkeys(names) if name in numbers]
 
@@ -53,15 +53,15 @@ class Hosts:
 class Pairs:
     """Pairs of an arm and a host, by number; a pair lasts for ever.
 
-    ``arm``, ``host`` and ``count``, how many links wait in it, are columns; whoever lets links wait changes the counts.
-    Pairs of a host are chained by ``_next``, from ``_first`` of the host on.
+    ``arm``, ``host`` and ``count``, the number of its queued links, are columns; the code that queues links changes
+    the counts. Pairs of a host are chained by ``_next``, from ``_first`` of the host on.
     """
 
     def __init__(self) -> None:
         self.arm = array("i")
         self.host = array("i")
         self.count = array("i")
-        self.near: dict[int, int] = {}  # those that were asked for lately, by host << 32 | arm
+        self.near: dict[int, int] = {}  # those used recently, by host << 32 | arm
         self._numbers = KeyMap()
         self._next = array("i")
         self._first = array("i")
@@ -90,7 +90,7 @@ class Pairs:
         self.count[pair if pair >= 0 else self.number(host, arm)] += n
 
     def load(self, hosts: NDArray[np.int32], arms: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Have these pairs, each of which comes once, where there are none yet; all of shape (n,)."""
+        """Create these distinct pairs where no pair exists yet; all of shape (n,)."""
         self.arm, self.host, self.count = column(arms), column(hosts), column(counts)
         self._numbers.update_many(hosts.astype(np.int64) << 32 | arms, np.arange(len(hosts), dtype=np.int32))
         if not len(hosts):
@@ -106,7 +106,7 @@ class Pairs:
         self._first = column(first)
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here."""
+        """Add all columns."""
         saved.put("arm", "i", self.arm)
         saved.put("host", "i", self.host)
         saved.put("count", "i", self.count)
@@ -115,20 +115,20 @@ class Pairs:
         self._numbers.save(saved.under("numbers"))
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved."""
+        """Restore the saved columns."""
         self.arm, self.host, self.count = (saved.take(name, "i") for name in ("arm", "host", "count"))
         self._next, self._first = saved.take("next", "i"), saved.take("first", "i")
         self._numbers.restore(saved.under("numbers"))
 
     def awake(self, waiting: NDArray[np.int64], shut: Sequence[int]) -> NDArray[np.int64]:
-        """Return how many of the links that wait in each arm are on hosts not shut, shape (n_arms,)."""
+        """Return how many queued links of each arm are on hosts not shut, shape (n_arms,)."""
         counts = waiting.copy()
         self.count_on(shut, counts, -1)
         return counts
 
     def count_on(self, hosts: Sequence[int], counts: NDArray[np.int64], sign: int) -> None:
-        """Add to counts, shape (n_arms,), how many links of each arm wait on some hosts, each named once; or with the
-        sign -1, take that off.
+        """Add the queued links of each arm on some distinct hosts to counts, shape (n_arms,); with the sign -1,
+        subtract them.
         """
         arms, waiting = np.frombuffer(self.arm, np.int32), np.frombuffer(self.count, np.int32)
         if len(hosts) > FEW and len(hosts) * SHARE > len(arms):
@@ -142,7 +142,7 @@ class Pairs:
             counts[arms[pairs]] += sign * waiting[pairs]
 
     def check(self, n_arms: int) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
         require(len(self.arm) == len(self.host) == len(self.count) == len(self._next), "the pairs have other lengths")
         require(all(0 <= arm < n_arms for arm in self.arm), "a pair has an arm that is none")
         require(all(count >= 0 for count in self.count), "a pair counts fewer than no links")
@@ -166,7 +166,7 @@ class Pairs:
         return pair
 
     def _of(self, host: int) -> NDArray[np.int32]:
-        """Return the pairs of a host; those that were asked for lately are remembered."""
+        """Return the pairs of a host; recent results are cached."""
         pairs = self._asked.get(host)
         if pairs is None:
             found = array("i")
@@ -181,12 +181,12 @@ class Pairs:
 
 
 def column(values: NDArray[np.int32]) -> array[int]:
-    """Return values as a column that can be made longer."""
+    """Return values as a growable column."""
     return array("i", values.tobytes())
 
 
 def scattered(values: NDArray[np.int32], places: NDArray[np.int32]) -> array[int]:
-    """Return a column in which each value stands at its place."""
+    """Return a column that maps each value to its place."""
     found = np.empty(len(values), np.int32)
     found[places] = values
     return column(found)

@@ -1,8 +1,8 @@
 """Sets and maps of 64-bit keys in 8 and 12 bytes a key, for the tens of millions of URLs that a crawl has seen.
 
-A ``set`` takes about 80 bytes a key, and stands still for a second while it grows. Here the keys lie in many short
-sorted arrays, so that finding one is a bisection, and adding one moves a few thousand bytes: one or two microseconds
-at ten million keys, and never more.
+A ``set`` takes about 80 bytes a key, and blocks for a second while it grows. Here the keys are in many short sorted
+arrays, so that finding one is a bisection, and adding one moves a few thousand bytes: one or two microseconds at ten
+million keys, and never more.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.saved import Saved
 
 _SHARDS = 16381  # a prime: keys need not be random; at ten million keys a shard is some cache lines
-_AT_ONCE = 16  # late keys that go into their shards together
+_AT_ONCE = 16  # late keys that are merged into their shards together
 
 
 class KeySet:
     """A set of integers below 2**63 in size; each costs 8 bytes.
 
-    Each shard is sorted and has no key twice. ``_late`` are further keys, sorted, none of which is in a shard: those
-    that came together lately, of which some go into their shards whenever the set is asked or changed.
+    Each shard is sorted and has no key twice. ``_late`` has further sorted keys that are in no shard: recent bulk
+    additions, some of which are merged into their shards whenever the set is read or changed.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class KeySet:
         return shard is not None and _holds(shard, key)
 
     def add(self, key: int) -> bool:
-        """Put a key in, and say whether it is new."""
+        """Add a key, and return whether it is new."""
         if self._late and key in self:
             return False
         if not self._put(key):
@@ -60,7 +60,7 @@ class KeySet:
         return True
 
     def discard(self, key: int) -> bool:
-        """Take a key out, and say whether it was there."""
+        """Remove a key, and return whether it was present."""
         if self._late:
             self._settle(_AT_ONCE)
         for shard in (self._late, self._shards.get(key % _SHARDS, _NO_KEYS)):
@@ -72,7 +72,7 @@ class KeySet:
         return False
 
     def discard_many(self, keys: Iterable[int]) -> None:
-        """Take some keys out, those that are there."""
+        """Remove those of some keys that are present."""
         if self._late:
             for key in keys:
                 self.discard(key)
@@ -87,7 +87,7 @@ class KeySet:
                     self._n -= 1
 
     def update_many(self, keys: NDArray[np.int64]) -> None:
-        """Put many keys in, shape (n,), about 0.3 us each where there are hundreds of thousands."""
+        """Add many keys, shape (n,), about 0.3 us each if there are hundreds of thousands."""
         self._settle(len(self._late))
         for number, part in _by_shard(keys):
             old = self._shards.get(number, _NO_KEYS)
@@ -96,13 +96,13 @@ class KeySet:
             self._n += len(merged) - len(old)
 
     def update_late(self, keys: NDArray[np.int64]) -> None:
-        """Put many keys in, shape (n,), none of which is in the set, at the cost of sorting them; the rest follows."""
+        """Add many new keys, shape (n,), at the cost of sorting them; they are merged later."""
         self._settle(len(self._late))
         self._late = array("q", np.sort(keys).tobytes())
         self._n += len(keys)
 
     def difference_update(self, other: KeySet | KeyMap) -> None:
-        """Take out all keys that another set or map has; linear."""
+        """Remove all keys that another set or map has; linear."""
         self._settle(len(self._late))
         if isinstance(other, KeySet):
             other._settle(len(other._late))
@@ -121,14 +121,14 @@ class KeySet:
         return np.frombuffer(b"".join([*self._shards.values(), self._late]), np.int64)
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here."""
+        """Add all columns."""
         saved.put_ints("shards", self._shards)
         saved.put_ints("lengths", map(len, self._shards.values()))
         saved.put("keys", "q", *self._shards.values())
         saved.put("late", "q", self._late)
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved; a tenth of what :meth:`update_many` takes."""
+        """Restore the saved columns, in a tenth of the time of :meth:`update_many`."""
         column, self._late = saved.take("keys", "q"), saved.take("late", "q")
         keys, shards = Pieces(column), zip(saved.take("shards", "i"), saved.take("lengths", "i"), strict=True)
         self._shards = {number: keys.cut(length) for number, length in shards}
@@ -136,7 +136,7 @@ class KeySet:
         self._n = len(column) + len(self._late)
 
     def _put(self, key: int) -> bool:
-        """Put a key into its shard, and say whether it was not there."""
+        """Add a key to its shard, and return whether it is new there."""
         number = key % _SHARDS
         shard = self._shards.get(number)
         if shard is None:
@@ -148,7 +148,7 @@ class KeySet:
         return True
 
     def _settle(self, n: int) -> None:
-        """Put some of the late keys into their shards."""
+        """Merge some of the late keys into their shards."""
         for _ in range(min(n, len(self._late))):
             self._put(self._late.pop())
 
@@ -156,7 +156,7 @@ class KeySet:
 class KeyMap:
     """A map from integers below 2**63 in size to integers below 2**31; each pair costs 12 bytes.
 
-    A shard is its keys, sorted and without one twice, and their values in the same order.
+    A shard is its keys, sorted and distinct, and their values in the same order.
     """
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class KeyMap:
         return self._n
 
     def get(self, key: int, default: int) -> int:
-        """Return the value of a key, or another where it has none."""
+        """Return the value of a key, or a default."""
         shard = self._shards.get(key % _SHARDS)
         if shard is None:
             return default
@@ -176,7 +176,7 @@ class KeyMap:
         return values[at] if at < len(keys) and keys[at] == key else default
 
     def get_many(self, keys: Iterable[int], default: int) -> list[int]:
-        """Return the value of each key, or another where it has none."""
+        """Return the value of each key, or a default."""
         shards, found = self._shards, []
         for key in keys:
             value, shard = default, shards.get(key % _SHARDS)
@@ -204,7 +204,7 @@ class KeyMap:
             self._n += 1
 
     def setdefault(self, key: int, value: int, default: int) -> int:
-        """Give a key a value if it has none, and return the one that it had, or another where it had none."""
+        """Give a key a value if it has none; return the value that it had, or a default."""
         number = key % _SHARDS
         shard = self._shards.get(number)
         if shard is None:
@@ -219,10 +219,10 @@ class KeyMap:
         return default
 
     def setdefault_many(self, keys: Sequence[int], values: Sequence[int], default: int) -> tuple[list[int], list[int]]:
-        """Give keys, each of which comes once, values if they have none, and return the values that they had, or
-        another where they had none; and where in ``keys`` those stand.
+        """Give distinct keys values if they have none; return the values that they had, or a default; and the places
+        in ``keys`` of those without.
 
-        The first of these gets the first value, the second the second: further values are not used.
+        The first key without a value gets the first value, the second the second: surplus values are not used.
         """
         shards, had, new, left = self._shards, [], [], iter(values)
         for at, key in enumerate(keys):
@@ -244,7 +244,7 @@ class KeyMap:
         return had, new
 
     def pop(self, key: int, default: int) -> int:
-        """Take a key out, and return the value that it had, or another where it had none."""
+        """Remove a key, and return its value, or a default."""
         shard = self._shards.get(key % _SHARDS)
         if shard is None:
             return default
@@ -257,12 +257,12 @@ class KeyMap:
         return values.pop(at)
 
     def pop_where(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Take out all keys whose value v is at least 0 and has ``chosen[v]``, and return them, shape (n,); linear."""
+        """Remove all keys whose value v is at least 0 and has ``chosen[v]``, and return them, shape (n,); linear."""
         shards = [*self._shards.values()]
         values = np.frombuffer(b"".join([values for _, values in shards]), np.int32)
         hit = chosen.take(values, mode="clip")
         hit &= (values >= 0) & (values < len(chosen))
-        places = np.flatnonzero(hit)[::-1]  # from behind, as what is taken out moves what follows
+        places = np.flatnonzero(hit)[::-1]  # from the end, because a removal moves what follows
         lengths = np.fromiter((len(keys) for keys, _ in shards), np.int64, len(shards))
         ends = lengths.cumsum()
         numbers = ends.searchsorted(places, side="right")
@@ -282,7 +282,7 @@ class KeyMap:
         return keys, np.frombuffer(b"".join(values for _, values in shards), np.int32)
 
     def update_many(self, keys: NDArray[np.int64], values: NDArray[np.int32]) -> None:
-        """Give many keys their values, both of shape (n,); where a key comes twice, its last value counts."""
+        """Give many keys their values, both of shape (n,); the last value of a repeated key counts."""
         for number, part in _by_shard(keys):
             old_keys, old_values = self._shards.get(number, (_NO_KEYS, _NO_VALUES))
             all_keys = np.concatenate([np.frombuffer(old_keys, np.int64), keys[part]])
@@ -295,14 +295,14 @@ class KeyMap:
             self._n += len(kept) - len(old_keys)
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here."""
+        """Add all columns."""
         saved.put_ints("shards", self._shards)
         saved.put_ints("lengths", (len(keys) for keys, _ in self._shards.values()))
         saved.put("keys", "q", *(keys for keys, _ in self._shards.values()))
         saved.put("values", "i", *(values for _, values in self._shards.values()))
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved; a tenth of what :meth:`update_many` takes."""
+        """Restore the saved columns, in a tenth of the time of :meth:`update_many`."""
         keys, values = Pieces(saved.take("keys", "q")), Pieces(saved.take("values", "i"))
         lengths = saved.take("lengths", "i")
         shards = zip(saved.take("shards", "i"), lengths, strict=True)
@@ -330,7 +330,7 @@ def _holds(keys: array[int], key: int) -> bool:
 
 
 def _by_shard(keys: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield the number of each shard, and where its keys stand, in their order."""
+    """Yield the number of each shard, and the places of its keys, in order."""
     numbers = (keys % _SHARDS).astype(np.int16)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]

@@ -1,8 +1,7 @@
-"""What all frontiers of this package have in common: who waits, flies or was seen, in memory, whatever the order.
+"""The common part of all frontiers of this package: which links are queued, in flight or seen, in any order.
 
-A frontier is made of two parts that know nothing of each other: an order, which says what leaves next and holds
-numbers of slots, and records, which hold all else that a link has. The ledger knows each URL by its key, and the slot
-in which it waits.
+A frontier has two parts that do not know each other. An order chooses which link leaves next, and holds numbers of
+slots. Records hold all other data of a link. The ledger knows each URL by its key, and the slot where it is queued.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.records import Record, Records
     from scrapy_focus.frontiers.saved import Saved
 
-NEW, PROBED, FLYING = -1, -2, -3  # what a key has in place of a slot
-ASLEEP = -4  # the same for a link that sleeps in bed 0; one number less for each further bed
+NEW, PROBED, FLYING = -1, -2, -3  # value of a key instead of a slot
+ASLEEP = -4  # the same for a link that sleeps in bed 0; one less for each further bed
 READ_AT_ONCE = 256  # records
 _WOKEN_AT_ONCE = 1024  # links
-FEW, SHARE = 256, 64  # links, and one in so many of all, from which on they are given up together
+FEW, SHARE = 256, 64  # links, and one in so many of all, from which they are given up together
 _STATES = {PROBED: State.PROBED, FLYING: State.FLYING}
 _WAITING, _FETCHED, _GIVEN_UP, _NEW = State.WAITING, State.FETCHED, State.GIVEN_UP, State.NEW
 
 
 class Order(Protocol):
-    """Slots of waiting links, each with the number of its record, an age (the smaller is older), a host and an arm."""
+    """Slots of queued links, each with the number of its record, an age (the smaller is older), a host and an arm."""
 
     hosts: Hosts
     record: array[int]
@@ -49,45 +48,45 @@ class Order(Protocol):
 
     @property
     def waiting(self) -> NDArray[np.int64]:
-        """How many links wait in each arm, shape (n_arms,)."""
+        """How many links are queued in each arm, shape (n_arms,)."""
 
     def __len__(self) -> int:
-        """How many links wait."""
+        """How many links are queued."""
 
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
-        """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
+        """Return how many links of each arm are queued for hosts that are not busy, shape (n_arms,)."""
 
     def host(self, name: str) -> int:
         """Return the number of a host, a new one if it has none."""
 
     def place(self, slot: int) -> tuple[int, int, float]:
-        """Return the host, the arm and the rank of a waiting link."""
+        """Return the host, the arm and the rank of a queued link."""
 
     def remove(self, slot: int) -> None:
-        """Let the link of a slot wait no longer; the slot may be used again."""
+        """Remove the link of a slot; the slot may be reused."""
 
     def grow(self, n_arms: int) -> None:
-        """Have at least so many arms."""
+        """Create arms up to this number."""
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here but its hosts; ages are records."""
+        """Add all columns except those of the hosts; ages are records."""
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved, with the hosts that are here; ages are records."""
+        """Restore the saved columns, with the hosts that are here; ages are records."""
 
     def check(self) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
 
 
 class Held(NamedTuple):
-    """What is left of the place of a link in flight."""
+    """The rest of the placement of a link in flight."""
 
     number: int  # of its record, which lasts until the pick is settled
     age: int
 
 
 class Place(NamedTuple):
-    """What a link keeps wherever it is placed."""
+    """The data that a link keeps wherever it is placed."""
 
     number: int  # of its record
     age: int
@@ -97,10 +96,10 @@ class Place(NamedTuple):
 class Ledger(ABC):
     """The part of a :class:`~scrapy_focus.core.frontier.Frontier` that does not depend on its order.
 
-    ``_known`` maps keys that wait to slots of the order, and keys that sleep, are probed or fly to a negative number.
-    What was placed for a time later than ``_woke`` sleeps, and nothing else. ``_fetched`` and ``_given_up`` have all
-    other keys that are not new: the three are disjoint. ``_flying`` holds the picks in flight by id, and ``_held`` the
-    rest of them.
+    ``_known`` maps queued keys to slots of the order, and sleeping, probed and flying keys to a negative number.
+    Exactly those placed for a time later than ``_woke`` sleep. ``_fetched`` and ``_given_up`` have all other keys
+    that are not new: the three are disjoint. ``_flying`` holds the picks in flight by id, and ``_held`` the rest of
+    their data.
     """
 
     def __init__(self, order: Order, records: Records, *, width: int = 0) -> None:
@@ -118,19 +117,19 @@ class Ledger(ABC):
 
     @abstractmethod
     def _unpacked(self, memo: bytes | None) -> Memo | None:
-        """Return the memo of a placement, of the bytes that a record has of it."""
+        """Return the memo of a placement from the bytes in its record."""
 
     @abstractmethod
     def _memo(self, slot: int, record: Record) -> Memo | None:
-        """Return the memo of a waiting link."""
+        """Return the memo of a queued link."""
 
     @abstractmethod
     def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
-        """Let what was a pick wait where it waited, and return its slot."""
+        """Queue a former pick at its old place, and return its slot."""
 
     @abstractmethod
     def _let_wait(self, sleepers: Sequence[Sleeper]) -> list[int]:
-        """Let links wait that slept, and return their slots."""
+        """Queue links that slept, and return their slots."""
 
     @property
     def waiting(self) -> NDArray[np.int64]:
@@ -143,11 +142,11 @@ class Ledger(ABC):
 
     @property
     def next_due(self) -> float | None:
-        """When the first of these is due, in seconds since the epoch; ``None`` where none sleeps."""
+        """When the first of these is due, in seconds since the epoch; ``None`` if none sleeps."""
         return self._sleepers.next_due
 
     def wake(self, now: float, most: int | None = None) -> int:
-        """Let all links wait that are due, or so many of them, and return how many these were; O(log n) for each."""
+        """Queue all links that are due, or up to ``most``, and return how many these were; O(log n) for each."""
         due, known = islice(self._sleepers.due(now), most), self._known
         n = 0
         while some := list(islice(due, _WOKEN_AT_ONCE)):
@@ -170,7 +169,7 @@ class Ledger(ABC):
 
     @property
     def hosts(self) -> Sequence[str]:
-        """The name of each host on which a link ever waited, by its number. Not to be written to."""
+        """The name of each host that ever had a queued link, by its number. Read-only."""
         return self._order.hosts.names
 
     def states(self, keys: Sequence[int]) -> list[State]:
@@ -247,12 +246,12 @@ class Ledger(ABC):
         self._records.close()
 
     def _save(self, saved: Saved) -> None:
-        """Put in all columns of what waits, sleeps and was seen; ages are numbers of records."""
+        """Add all columns of queued and sleeping links and of the URLs seen; ages are numbers of records."""
         for name, part in self._parts:
             part.save(saved.under(name))
 
     def _restore(self, saved: Saved) -> None:
-        """Let wait, sleep and have been seen what was saved, where nothing is but hosts."""
+        """Restore the saved columns into a frontier that has only hosts."""
         for name, part in self._parts:
             part.restore(saved.under(name))
 
@@ -275,7 +274,7 @@ class Ledger(ABC):
         require(all(id_ < self._next_id for id_ in self._flying), "a pick in flight has an id that is still to come")
 
     def _unknown(self, key: int) -> State:
-        """Return the state of a key that neither waits nor flies nor was probed."""
+        """Return the state of a key that is neither queued nor in flight nor probed."""
         if key in self._fetched:
             return _FETCHED
         return _GIVEN_UP if len(self._given_up) and key in self._given_up else _NEW
@@ -302,7 +301,7 @@ class Ledger(ABC):
         return len(slots)
 
     def _rise(self, slot: int) -> Place:
-        """Let a link neither wait nor sleep, and return where it did; ``slot``: what its key has."""
+        """Remove a queued or sleeping link, and return its place; ``slot``: the value of its key."""
         if slot <= ASLEEP:
             sleeper = self._sleepers.remove(ASLEEP - slot)
             return Place(sleeper.number, sleeper.age, sleeper.host)
@@ -312,17 +311,17 @@ class Ledger(ABC):
         return Place(number, age, host)
 
     def _sleep(self, key: int, place: Place, arm: int, rank: float, after: float, vector: bytes = b"") -> None:
-        """Let a link sleep that neither waits nor sleeps."""
+        """Put a link to sleep that is neither queued nor asleep."""
         number, age, host = place
         self._order.grow(arm + 1)
         self._known.set(key, ASLEEP - self._sleepers.add(Sleeper(key, number, age, host, arm, rank, vector), after))
 
     def _are_many(self, n: int) -> bool:
-        """Whether so many links are better given up together than one by one."""
+        """Whether it is better to give so many links up together than one by one."""
         return n >= FEW and n * SHARE >= len(self._known)
 
     def _gave_up(self, slots: NDArray[np.int32]) -> int:
-        """Note that many links are given up that the order let go just now, without a look at their records; linear."""
+        """Record that many links were given up by the order, without reading their records; linear."""
         if not len(slots):
             return 0
         chosen = np.zeros(len(self._order.record), np.bool_)
@@ -355,18 +354,18 @@ class Ledger(ABC):
 
 
 def is_plain(placement: Placement) -> bool:
-    """Whether a placement is for now, and has numbers of Python's own types that can be used."""
+    """Whether a placement is for now, and has valid plain Python numbers."""
     arm, rank, _, _, after = placement
     return type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank) and after == 0.0
 
 
 def plain(placement: Placement) -> Placement:
-    """Return a placement with numbers of Python's own types; NumPy's behave otherwise in columns.
+    """Return a placement with plain Python numbers; NumPy's behave differently in columns.
 
     Raises
     ------
     FrontierError
-        If the arm, the rank or the time is none.
+        If the arm, the rank or the time is invalid.
     """
     if is_plain(placement):
         return placement
@@ -374,10 +373,10 @@ def plain(placement: Placement) -> Placement:
     try:
         arm, rank, after = int(arm), float(rank), float(after)
     except (TypeError, ValueError, OverflowError) as error:
-        raise FrontierError(f"{placement} is no place: {error}") from error
+        raise FrontierError(f"{placement} is not a valid placement: {error}") from error
     if arm < 0 or isnan(rank) or not isfinite(after):
         raise FrontierError(
-            f"{placement} is no place: an arm is an integer from 0, a rank a number that is not NaN, after a number of "
-            "seconds"
+            f"{placement} is not a valid placement: an arm is an integer from 0, a rank a number that is not NaN, "
+            "after a number of seconds"
         )
     return Placement(arm, rank, memo, method, after)

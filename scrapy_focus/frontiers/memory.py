@@ -1,4 +1,4 @@
-"""All waiting links in this process: nothing to set up, nothing left behind."""
+"""All queued links in this process: nothing to set up, nothing left behind."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def memory_frontier(keeps: Keeps) -> RankedFrontier | DrawnFrontier: ...
 def memory_frontier(keeps: Keeps = _RANKS) -> RankedFrontier | DrawnFrontier:
     """Return an empty frontier that lives in memory and ends with its process.
 
-    About 100 bytes a waiting link, beside its URL and payload, or 80 and its vector;
-    :func:`~scrapy_focus.frontiers.sqlite.frontier.sqlite_frontier` makes one that takes less and lasts.
+    About 100 bytes a queued link, besides its URL and payload, or 80 and its vector.
+    :func:`~scrapy_focus.frontiers.sqlite.frontier.sqlite_frontier` makes a frontier that takes less and is permanent.
 
     Parameters
     ----------
     keeps
-        Links in the order of their ranks, or with vectors of a width.
+        Links ordered by rank, or with vectors of a width.
 
     Raises
     ------
     FrontierError
-        If a vector cannot have this width.
+        If the width of vectors is invalid.
     """
     if isinstance(keeps, Vectors):
         return DrawnFrontier(MemoryRecords(memos=False), keeps.width)
@@ -48,12 +48,12 @@ def memory_frontier(keeps: Keeps = _RANKS) -> RankedFrontier | DrawnFrontier:
 
 
 class MemoryRecords(Records):
-    """Records in lists; the numbers of those that are erased are used again."""
+    """Records in lists; the numbers of erased ones are reused."""
 
     by_age: ClassVar[bool] = False
 
     def __init__(self, *, memos: bool) -> None:
-        """``memos``: whether memos are kept, which an order may have as well."""
+        """``memos``: whether memos are kept; an order may keep them, too."""
         self._unused: list[int] = []
         self._key = array("q")
         self._url: list[str] = []
@@ -103,7 +103,7 @@ class MemoryRecords(Records):
         self._unused.append(number)
 
     def erase_many(self, numbers: Sequence[int]) -> None:
-        self._unused.extend(numbers)  # what they hold goes when they are used again, which takes no time now
+        self._unused.extend(numbers)  # their contents are freed when they are reused, which takes no time now
 
     def read(self, numbers: Sequence[int]) -> list[Record]:
         return [

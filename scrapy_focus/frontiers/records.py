@@ -1,4 +1,4 @@
-"""What a waiting link has beside its place in an order: kept by number, in memory or elsewhere."""
+"""The data of a queued link besides its place in an order: by number, in memory or elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """What is kept of a link that waits or is in flight."""
+    """The data of a link that is queued or in flight."""
 
     key: int
     url: str
@@ -27,11 +27,11 @@ class Record(NamedTuple):
 
 
 class Records(ABC):
-    """Records by number; memos are bytes, whatever they mean."""
+    """Records by number; memos are opaque bytes."""
 
-    #: Whether the number of a record is its age, too.
+    #: Whether the number of a record is also its age.
     by_age: ClassVar[bool]
-    #: The age of the record that came last: larger than that of each one before it.
+    #: The age of the newest record: larger than all before it.
     youngest: int = 0
 
     @abstractmethod
@@ -69,7 +69,7 @@ class Records(ABC):
 
     @abstractmethod
     def erase(self, number: int) -> None:
-        """Forget a record; its number may be used again."""
+        """Forget a record; its number may be reused."""
 
     def erase_many(self, numbers: Sequence[int]) -> None:
         """Forget many records."""
@@ -81,10 +81,10 @@ class Records(ABC):
         """Return some records, in order."""
 
     def note(self, key: int, state: State) -> None:  # noqa: B027 (not everybody writes it down)
-        """A key is fetched, probed or given up from now on."""
+        """Set the final state of a key: fetched, probed or given up."""
 
     def note_many(self, keys: NDArray[np.int64], state: State) -> None:  # noqa: B027 (likewise)
-        """These keys, shape (n,), are fetched, probed or given up from now on."""
+        """Set the final state of these keys, shape (n,): fetched, probed or given up."""
 
     def close(self) -> None:  # noqa: B027 (those in memory hold nothing open)
-        """Release what is held open. Idempotent."""
+        """Close files and other resources. Idempotent."""

@@ -1,4 +1,4 @@
-"""What every part of a frontier says where it finds itself inconsistent."""
+"""The common error of all parts of a frontier that find it inconsistent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from scrapy_focus.core.errors import FrontierError
 
 
 def require(condition: object, what: str) -> None:
-    """Raise FrontierError where something does not hold."""
+    """Raise FrontierError if a condition is false."""
     if not condition:
         raise FrontierError(f"the frontier is inconsistent: {what}")

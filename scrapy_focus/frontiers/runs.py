@@ -1,9 +1,9 @@
 """A queue by rank in four bytes an entry: a few sorted runs, the best of each at its end.
 
-A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age stand in
-columns that belong to the caller. New entries go into one short sorted run by bisection; a full one is put away, and
-eight of about the same length become one, so that nothing ever touches more than ``HOT * FAN**2`` entries: some
-milliseconds at most.
+A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age are in columns
+of the caller. New entries go into one short sorted run by bisection; a full one is stored, and eight of about the
+same length are merged into one, so that no step touches more than ``HOT * FAN**2`` entries: some milliseconds at
+most.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     Sift = Callable[[NDArray[np.int32]], NDArray[np.int32]]
     Put = tuple[float, int, int, array[int]]  # -rank and age of the last entry, number of the run, the run
 
-HOT = 512  # entries of the run that takes what is new
-FAN = 8  # runs of one length that become one
-_NO_RUNS: list[Put] = []  # shared by the many queues that have none, and never changed
+HOT = 512  # entries of the run for new entries
+FAN = 8  # runs of one length that are merged
+_NO_RUNS: list[Put] = []  # shared by the many queues without runs, and never changed
 
 
 class Runs:
-    """Slots by rank, and the older first where ranks are equal.
+    """Slots by rank, the older first among equal ranks.
 
-    ``hot`` and each run are sorted by rank, ascending, and where ranks are equal the older entry stands behind.
-    ``heap`` holds a tuple for each run, none of them empty; a run with a smaller number was put away earlier. An
-    entry that no longer counts stays until it is the best, or is sifted out; the caller counts these in ``stale``.
-    Neither the rank nor the age of a slot may change while it has an entry.
+    ``hot`` and each run are sorted by rank, ascending, with the older entry last among equals. ``heap`` holds a tuple
+    for each run, none of them empty; a run with a smaller number was stored earlier. An invalid entry stays until it
+    is the best, or is sifted out; the caller counts these in ``stale``. Neither the rank nor the age of a slot may
+    change while it has an entry.
 
-    ``rank`` and ``age`` are the columns, a smaller age is older, and ``sift`` is what returns those of some slots that
-    still count, in every method.
+    ``rank`` and ``age`` are the columns, a smaller age is older, and ``sift`` returns the valid ones of some slots,
+    in every method.
     """
 
     __slots__ = ("heap", "hot", "numbers", "purged", "stale")
 
     def __init__(self, slots: Iterable[int] = ()) -> None:
-        """Begin with slots that are sorted already, at most ``HOT``."""
+        """Start with sorted slots, at most ``HOT``."""
         self.hot = array("i", slots)
         self.heap = _NO_RUNS
         self.numbers = 0  # of the next run
@@ -58,7 +58,7 @@ class Runs:
 
     @classmethod
     def loaded(cls, slots: NDArray[np.int32], rank: array[float], age: array[int]) -> Runs:
-        """Return a queue of slots that are sorted already, shape (n,)."""
+        """Return a queue of sorted slots, shape (n,)."""
         runs = cls()
         runs.heap = []
         size = HOT * FAN * FAN
@@ -70,11 +70,11 @@ class Runs:
         return len(self.hot) + sum(len(run) for _, _, _, run in self.heap)
 
     def __iter__(self) -> Iterator[int]:
-        """Yield all entries, also those that do not count, in no order."""
+        """Yield all entries, including invalid ones, in no order."""
         return chain(self.hot, *(run for _, _, _, run in self.heap))
 
     def best(self, rank: array[float], age: array[int]) -> int:
-        """Return the oldest slot of the largest rank, -1 where there is none."""
+        """Return the oldest slot of the largest rank, -1 if there is none."""
         hot, heap = self.hot, self.heap
         if not hot:
             return heap[0][3][-1] if heap else -1
@@ -86,7 +86,7 @@ class Runs:
         return slot
 
     def drop(self, rank: array[float], age: array[int]) -> None:
-        """Remove what :meth:`best` returns."""
+        """Remove the slot that :meth:`best` returns."""
         hot, heap = self.hot, self.heap
         if hot and (not heap or self.best(rank, age) == hot[-1]):
             hot.pop()
@@ -99,7 +99,7 @@ class Runs:
             heappop(heap)
 
     def insert(self, slot: int, rank: array[float], age: array[int], sift: Sift) -> None:
-        """Put a slot in; O(log HOT), and every ``HOT`` calls a merge."""
+        """Add a slot; O(log HOT), and every ``HOT`` calls a merge."""
         hot, value = self.hot, rank[slot]
         at = bisect_left(hot, value, key=rank.__getitem__)
         if at < len(hot) and rank[hot[at]] == value and age[hot[at]] > age[slot]:
@@ -113,7 +113,7 @@ class Runs:
             self._merge(rank, age, sift)
 
     def purge(self, rank: array[float], age: array[int], sift: Sift) -> None:
-        """Sift the next run: as many calls as there are runs remove all entries that do not count."""
+        """Sift the next run: as many calls as there are runs remove all invalid entries."""
         later = min((number for _, _, number, _ in self.heap if number > self.purged), default=None)
         if later is None:
             self.purged = -1
@@ -130,7 +130,7 @@ class Runs:
         self._merge(rank, age, sift)
 
     def purge_all(self, rank: array[float], age: array[int], sift: Sift) -> None:
-        """Remove all entries that do not count; linear."""
+        """Remove all invalid entries; linear."""
         runs, self.heap, self.purged = self.heap, [], -1
         for _, _, number, run in runs:
             kept = self._sifted([run], rank, age, sift)
@@ -141,7 +141,7 @@ class Runs:
         self._merge(rank, age, sift)
 
     def check(self, rank: array[float], age: array[int]) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
         for run in [self.hot, *(run for _, _, _, run in self.heap)]:
             order = [(rank[slot], -age[slot]) for slot in run]
             require(order == sorted(order), "a run is not in order")
@@ -154,7 +154,7 @@ class Runs:
         self.numbers += 1
 
     def _merge(self, rank: array[float], age: array[int], sift: Sift) -> None:
-        """Where ``FAN`` runs are about equally short, make one of them."""
+        """Merge ``FAN`` runs that are about equally short."""
         for least, most in ((0, HOT), (HOT, HOT * FAN)):
             short = [(number, run) for _, _, number, run in self.heap if least < len(run) <= most]
             if len(short) < FAN:
@@ -168,7 +168,7 @@ class Runs:
             heapify(self.heap)
 
     def _sifted(self, runs: list[array[int]], rank: array[float], age: array[int], sift: Sift) -> array[int]:
-        """Return one run of what still counts in some."""
+        """Return one run of the valid entries in some."""
         slots = np.concatenate([np.frombuffer(run, np.int32) for run in runs])
         kept = sift(slots)
         self.stale -= len(slots) - len(kept)
@@ -178,7 +178,7 @@ class Runs:
 
 
 def save_runs(queues: Sequence[Runs], saved: Saved) -> None:
-    """Put in all columns of some queues."""
+    """Add all columns of some queues."""
     heaps = [each.heap for each in queues]
     saved.put_ints("hot", (len(each.hot) for each in queues))
     saved.put_ints("runs", map(len, heaps))
@@ -208,7 +208,7 @@ def restored_runs(saved: Saved, rank: array[float], age: array[int]) -> list[Run
             run = entries.cut(length)
             last = run[-1]
             queue.heap.append((-rank[last], age[last], number, run))
-        if hot and not n:  # what comes goes into a short run then, at three quarters of the time
+        if hot and not n:  # new entries go into a short run then, at three quarters of the time
             queue.heap = []
             queue._put(queue.hot, rank, age)
             queue.hot = array("i")
@@ -218,5 +218,5 @@ def restored_runs(saved: Saved, rank: array[float], age: array[int]) -> list[Run
 
 
 def in_order(ranks: NDArray[np.float64], ages: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return where entries stand in order: the best at the end, and the older behind where ranks are equal."""
+    """Return the sorted places of entries: the best at the end, and the older last among equal ranks."""
     return np.lexsort((-ages, ranks))

@@ -1,6 +1,4 @@
-"""Columns by name, in which what a frontier has in memory is saved as it is, and from which it is restored without
-being put together again.
-"""
+"""Named columns: the memory of a frontier, saved and restored as it is, without rebuilding."""
 
 from __future__ import annotations
 
@@ -22,22 +20,22 @@ class Column(NamedTuple):
 
 
 class Saved:
-    """Columns by name. Parts that are put in are not copied; what is taken out belongs to whoever takes it."""
+    """Columns by name. Added parts are not copied; the caller owns what it takes out."""
 
     def __init__(self, columns: dict[str, Column] | None = None, prefix: str = "") -> None:
         self.columns = {} if columns is None else columns
         self._prefix = prefix
 
     def under(self, name: str) -> Saved:
-        """Return the same columns for somebody all of whose names begin with one."""
+        """Return the same columns for a caller whose names all begin with a prefix."""
         return Saved(self.columns, f"{self._prefix}{name}.")
 
     def put(self, name: str, code: str, *parts: Part) -> None:
-        """Put in a column."""
+        """Add a column."""
         self.columns[self._prefix + name] = Column(code, parts)
 
     def put_ints(self, name: str, values: Iterable[int]) -> None:
-        """Put in a column of integers below 2**31 in size."""
+        """Add a column of integers below 2**31 in size."""
         self.put(name, "i", array("i", values))
 
     @overload
@@ -61,7 +59,7 @@ class Saved:
 
 
 class Pieces:
-    """Cuts a column of integers into pieces, one behind the other, each with room for some more."""
+    """Cuts a column of integers into consecutive pieces, each with some spare room."""
 
     def __init__(self, column: array[int]) -> None:
         self._code = column.typecode
@@ -73,10 +71,10 @@ class Pieces:
         """Return the next integers, so many."""
         piece, start = array(self._code), self._at
         self._at += length * self._size
-        piece.frombytes(self._bytes[start : self._at])  # a slice of an array would be moved by the first insertion
+        piece.frombytes(self._bytes[start : self._at])  # the first insertion would move a slice of an array
         return piece
 
     def end(self) -> None:
-        """Raise LookupError if the pieces are not just the column."""
+        """Raise LookupError unless the pieces are exactly the column."""
         if self._at != len(self._bytes):
             raise LookupError(f"the pieces of a column have {self._at:,} bytes, not {len(self._bytes):,}")

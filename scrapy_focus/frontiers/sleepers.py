@@ -1,6 +1,7 @@
 """Links that do not leave before a time: in the order of these times, in about 45 bytes a link and its vector.
 
-They are kept aside, so that no order of a frontier has to know of times. One that is due waits where it was placed.
+They are kept separately, so that no order of a frontier needs to know about times. A link that is due is queued where
+it was placed.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
     from scrapy_focus.frontiers.saved import Saved
 
-_MANY = 16  # entries of links that sleep no longer, beside as many as there are of others, that are borne with
+_MANY = 16  # tolerated entries of links that no longer sleep, besides as many as there are of others
 
 
 class Sleeper(NamedTuple):
-    """A link that sleeps: the numbers of its record and host, and where it will wait."""
+    """A link that sleeps: the numbers of its record and host, and its later place."""
 
     key: int
     number: int
@@ -36,16 +37,15 @@ class Sleeper(NamedTuple):
 
 
 class Sleepers:
-    """Beds of sleeping links, each with a record number that the caller gave it, and an age.
+    """Beds of sleeping links, each with a record number from the caller, and an age.
 
-    A bed has the key of its link, a time in seconds since the epoch, a host, a rank, and an arm (-1: nobody sleeps in
-    it). ``_runs`` has the beds by time, and the older first where times are equal. A bed out of which a link was taken
-    before its time keeps its entry there until that is the first, or is sifted out, and is used again then. The first
-    entry is never one of these.
+    A bed has the key of its link, a time in seconds since the epoch, a host, a rank, and an arm (-1: empty).
+    ``_runs`` has the beds by time, the older first among equal times. A bed whose link left before its time keeps its
+    entry until that is the first, or is sifted out; then it is reused. The first entry is always valid.
     """
 
     def __init__(self, width: int, *, ages: bool) -> None:
-        """``width``: bytes of the vectors; ``ages``: whether links have other ages than their record numbers."""
+        """``width``: bytes of the vectors; ``ages``: whether ages differ from record numbers."""
         self.width = width
         self.next_due: float | None = None
         self._key = array("q")
@@ -64,7 +64,7 @@ class Sleepers:
         return self._n
 
     def add(self, sleeper: Sleeper, after: float) -> int:
-        """Let a link sleep until a time, and return its bed; O(log n)."""
+        """Put a link to sleep until a time, and return its bed; O(log n)."""
         key, number, age, host, arm, rank, vector = sleeper
         if self._free:
             bed = self._free.pop()
@@ -89,20 +89,20 @@ class Sleepers:
         return bed
 
     def get(self, bed: int) -> Sleeper:
-        """Return who sleeps in a bed."""
+        """Return the link in a bed."""
         return Sleeper(
             self._key[bed], self._record[bed], self._age[bed], self._host[bed], self._arm[bed], self._rank[bed],
             bytes(self._vectors[bed * self.width : (bed + 1) * self.width]),
         )  # fmt: skip
 
     def everybody(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8]]:
-        """Return record numbers, times and vectors of all who sleep, of shape (n,), (n,) and (n, width); linear."""
+        """Return record numbers, times and vectors of all sleeping links, shapes (n,), (n,) and (n, width); linear."""
         beds = np.flatnonzero(np.frombuffer(self._arm, np.int32) >= 0)
         vectors = np.frombuffer(self._vectors, np.uint8).reshape(-1, self.width)
         return np.frombuffer(self._record, np.int32)[beds], -np.frombuffer(self._down, np.float64)[beds], vectors[beds]
 
     def remove(self, bed: int) -> Sleeper:
-        """Return who sleeps in a bed, and no longer does."""
+        """Return the link in a bed, and empty the bed."""
         sleeper = self.get(bed)
         self._arm[bed] = -1
         self._n -= 1
@@ -113,7 +113,7 @@ class Sleepers:
         return sleeper
 
     def due(self, now: float) -> Iterator[Sleeper]:
-        """Yield who is to sleep no longer than until a time, the earliest first, and let them out as they come."""
+        """Yield the links that sleep until a time at most, earliest first, and empty their beds."""
         while self.next_due is not None and self.next_due <= now:
             bed = self._runs.best(self._down, self._age)
             sleeper = self.get(bed)
@@ -133,9 +133,9 @@ class Sleepers:
         after: NDArray[np.float64],
         vectors: bytes,
     ) -> NDArray[np.int32]:
-        """Let links sleep whose ages are their records, and return their beds, all of shape (n,).
+        """Put links to sleep whose ages are their records, and return their beds, all of shape (n,).
 
-        Linear in all, so to be called once; nobody slept here before.
+        Linear in all; call it once, while no link sleeps.
         """
         for column, values in (
             (self._key, keys), (self._down, -after), (self._rank, ranks), (self._record, records), (self._host, hosts),
@@ -150,7 +150,7 @@ class Sleepers:
         return np.arange(len(keys), dtype=np.int32)
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here; ages are records."""
+        """Add all columns; ages are records."""
         saved.put("key", "q", self._key)
         saved.put("down", "d", self._down)
         saved.put("rank", "d", self._rank)
@@ -162,7 +162,7 @@ class Sleepers:
         save_runs([self._runs], saved.under("runs"))
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved; ages are records."""
+        """Restore the saved columns; ages are records."""
         self._key, self._down, self._rank = saved.take("key", "q"), saved.take("down", "d"), saved.take("rank", "d")
         self._record = self._age = saved.take("record", "i")
         self._host, self._arm, self._free = (saved.take(name, "i") for name in ("host", "arm", "free"))
@@ -172,7 +172,7 @@ class Sleepers:
         self._clean()
 
     def check(self) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
         n = len(self._key)
         columns = (self._down, self._rank, self._record, self._age, self._host, self._arm)
         require(all(len(column) == n for column in columns), "the columns of what sleeps have other lengths")
@@ -190,7 +190,7 @@ class Sleepers:
         self._runs.check(self._down, self._age)
 
     def _clean(self) -> None:
-        """Let the first entry be one of a link that sleeps."""
+        """Make the first entry one of a sleeping link."""
         runs, down, age = self._runs, self._down, self._age
         while (bed := runs.best(down, age)) >= 0 and self._arm[bed] < 0:
             runs.drop(down, age)

@@ -1,12 +1,12 @@
-"""When to visit each of many pages again, so that a budget of visits is used up and keeps what is stored current.
+"""When to revisit each of many pages, so that visits use up a budget and keep copies current.
 
-What a visit is worth depends on how long ago the last one was: V(t) below, in seconds for which a copy of weight 1 is
-current that would not be otherwise. It grows with t. A plan is one number: the threshold at which pages that are
-visited whenever their V reaches it, take the whole budget. Rates are never known, so V is the mean over what a page's
-rate may be. A plan that takes estimates for the truth can be worse than equal intervals.
+The value of a visit depends on the time since the last one: V(t) below, in seconds that a copy of weight 1 is current
+because of the visit. It grows with t. A plan is one number: the threshold at which visits use the whole budget, if
+each page is visited when its V reaches it. Rates are never known, so V is the mean over the possible rates of a page.
+A plan that treats estimates as the truth can be worse than equal intervals.
 
 The best plan for the share of time in which copies are current gives up pages that change too fast to be kept. They
-would be months old. So V has a part that grows with the age of a copy, and that counts where the first one does not.
+would be months old. So V has a part that grows with the age of a copy, which counts where the first part does not.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
     from scrapy_focus.learn.changes import Changes
 
-#: The thresholds for which a plan knows the visits that they take, in target-seconds; shape (73,).
+#: The thresholds for which a plan tracks the visits, in target-seconds; shape (73,).
 THRESHOLDS: Final = np.geomspace(1e-6, 1e12, 73)
 _WAITS = np.geomspace(1.0, 1e8, 57)  # seconds
 _LOG_WAITS = np.log(_WAITS)
 _LOG_THRESHOLDS = np.log(THRESHOLDS)
-_PARTS = 2.0**40  # visits a second are whole numbers of these parts: what is taken off is what was added
+_PARTS = 2.0**40  # visits a second are whole multiples of this, so that subtractions are exact
 
 
 class Plan:
-    """Keeps, for each of many thresholds, how many visits a second all pages together would take.
+    """Tracks, for each of many thresholds, how many visits a second all pages together would take.
 
-    A page is added with its record, and taken off with the same record before that is changed, each in some 20
+    A page is added with its record, and removed with the same record before that is changed, each in some 20
     microseconds, however many pages there are.
 
     V(t) = weight * (F + sqrt(F^2 + 4 age A)) / 2 + worth * births * t^2 / 2, where F is the mean over the rates r of
@@ -43,13 +43,13 @@ class Plan:
     Parameters
     ----------
     changes
-        What is known of how pages change.
+        Statistics of how pages change.
     shortest, longest
-        Seconds that lie between two visits of a page at least and at most, whatever the budget.
+        Minimum and maximum seconds between two visits of a page, whatever the budget.
     worth
-        What a second is worth by which a new link is known earlier.
+        Value of knowing a new link one second earlier.
     age
-        How much the age of a copy counts: 0 for the share of time in which copies are current, and nothing else.
+        Weight of the age of a copy: 0 to count only the share of time in which copies are current.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Plan:
         self._read: tuple[bytes, NDArray[np.float64]] = (b"", _LOG_WAITS)
 
     def replace(self, before: np.void | None, after: np.void | None) -> None:
-        """Plan for a page by another record than before. ``None``: it was not, or is no longer, planned for.
+        """Replace the record of a page in the plan. ``None``: it was not, or is no longer, in the plan.
 
-        ``before`` must be, to the last bit, what the page was planned for with.
+        ``before`` must equal, to the last bit, the record that the page was added with.
         """
         if before is not None:
             self.pages -= 1
@@ -81,18 +81,18 @@ class Plan:
             self._visits += self._takes(after)
 
     def add(self, record: np.void) -> None:
-        """Plan for a page from now on."""
+        """Add a page to the plan."""
         self.replace(None, record)
 
     def remove(self, record: np.void) -> None:
-        """Plan for a page no longer; its record must be what it was planned for with."""
+        """Remove a page from the plan; its record must be the one that it was added with."""
         self.replace(record, None)
 
     def threshold(self, visits: float) -> float:
         """Return the V at which to visit pages, so that all together take so many visits a second.
 
-        The smallest threshold where there is more than enough for all, and the largest where there is too little even
-        for the longest waits.
+        The smallest threshold if the budget is more than enough for all, and the largest if it is too small even for
+        the longest intervals.
         """
         taken = -np.log(np.maximum(self._visits, 1) / _PARTS)
         return math.exp(np.interp(-math.log(max(visits, 1e-300)), taken, _LOG_THRESHOLDS))
@@ -103,7 +103,7 @@ class Plan:
         return math.exp(np.interp(math.log(threshold), _LOG_THRESHOLDS, taken))
 
     def interval(self, record: np.void, threshold: float) -> float:
-        """Return how many seconds after its last visit a page is to be visited again."""
+        """Return how many seconds after its last visit a page is due."""
         if record["weight"] == 0:
             wait = math.sqrt(2 * threshold / self._births(record))
         else:
@@ -113,9 +113,9 @@ class Plan:
     def values(
         self, records: NDArray[np.void], seconds: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return V of n pages so many seconds after their last visits, and what a visit is expected to find.
+        """Return V of n pages so many seconds after their last visits, and the expected finds of a visit.
 
-        Both of shape (n,). What is found are copies that are no longer current, by their weight, and new links.
+        Both of shape (n,). Finds are outdated copies, by their weight, and new links.
         """
         t = np.maximum(seconds, 0.0)
         births, weights = self.worth * self.changes.all_births(records), records["weight"].astype(np.float64)
@@ -144,7 +144,7 @@ class Plan:
         return max(self.worth * self.changes.births(record), 1e-300)
 
     def _log_values(self, record: np.void) -> NDArray[np.float64]:
-        """Return log V after each of the waits; that of the last record is remembered."""
+        """Return log V after each of the intervals; the last record is cached."""
         key = record.tobytes()
         if self._read[0] != key:
             fresh, age = self.changes.posterior(record) @ _VALUES
@@ -161,7 +161,7 @@ class Plan:
 
 
 def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return F and A for each wait and each rate, both of shape (n, 16), for waits of shape (n, 1).
+    """Return F and A for each interval and each rate, both of shape (n, 16), for intervals of shape (n, 1).
 
     By series where differences would be lost in rounding.
     """
@@ -175,6 +175,6 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
 _ROOTS = np.sqrt(2 * THRESHOLDS)
-_FINENESS = 40 / math.log(10)  # places for each step of the logarithm of the wait, in _FINE
+_FINENESS = 40 / math.log(10)  # places for each step of the logarithm of the interval, in _FINE
 _FINE = np.exp(np.arange(321) / _FINENESS)[:, None]
 _FINE = np.stack([*_parts(_FINE), -np.expm1(-RATES * _FINE)], axis=1)  # shape (321, 3, 16)

@@ -1,8 +1,8 @@
-"""Counts and means of arms, with what is in flight counted.
+"""Counts and means of arms, including pulls in flight.
 
-A confidence bonus that does not see the pulls in flight sends all of them to one arm: on a synthetic site with 64 in
-flight, UCB found 9 % of the targets where it finds 16 % with one in flight, and 15 % when pulls are counted as they are
-made. So ``pull`` counts when an arm is chosen, and rewards are added when they come.
+A confidence bonus that ignores the pulls in flight sends all of them to one arm. On a synthetic site with 64 in
+flight, UCB found 9 % of the targets; it finds 16 % with one in flight, and 15 % when pulls are counted as they are
+made. So ``pull`` counts when an arm is chosen, and rewards are added when they arrive.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class ArmStats:
-    """Pulls and summed rewards of arms that are numbered from 0 and come into being when first used.
+    """Pulls and summed rewards of arms, which are numbered from 0 and created on first use.
 
     Notes
     -----
-    *Memory*: 16 bytes for each arm up to the largest number used, 32 at most. Whoever numbers the arms sets the limit:
-    clusters have ``max_clusters``, and a crawl takes no arm from a million on.
+    *Memory*: 16 bytes for each arm up to the largest number used, 32 at most. The code that numbers the arms sets the
+    limit: clusters have ``max_clusters``, and a crawl allows fewer than a million arms.
     """
 
     def __init__(self) -> None:
@@ -36,21 +36,21 @@ class ArmStats:
 
     @property
     def pulls(self) -> NDArray[np.float64]:
-        """How often each arm was pulled, shape (n_arms,). Cannot be written to."""
+        """How often each arm was pulled, shape (n_arms,). Read-only."""
         return _read_only(self._pulls[: self.n_arms])
 
     @property
     def sums(self) -> NDArray[np.float64]:
-        """What each arm earned, shape (n_arms,). Cannot be written to."""
+        """The total reward of each arm, shape (n_arms,). Read-only."""
         return _read_only(self._sums[: self.n_arms])
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """What each arm earned per pull, shape (n_arms,); 0 for an arm that was never pulled."""
+        """The reward of each arm per pull, shape (n_arms,); 0 for an arm that was never pulled."""
         return self._sums[: self.n_arms] / np.maximum(self._pulls[: self.n_arms], 1)
 
     def ensure(self, n_arms: int) -> None:
-        """Let at least this many arms exist."""
+        """Create arms up to this number."""
         if n_arms > len(self._pulls):
             extra = max(n_arms, 2 * len(self._pulls)) - len(self._pulls)
             self._pulls = np.concatenate([self._pulls, np.zeros(extra)])
@@ -64,21 +64,21 @@ class ArmStats:
         self._note(arm)
 
     def unpull(self, arm: int) -> None:
-        """Take back a pull that turned out not to be one."""
+        """Undo a pull that turned out not to be one."""
         self.ensure(arm + 1)
         self._pulls[arm] = max(0.0, self._pulls[arm] - 1)
         self._note(arm)
 
     def earn(self, arm: int, reward: float) -> None:
-        """Add what a pull of this arm earned."""
+        """Add the reward of a pull of this arm."""
         self.ensure(arm + 1)
         self._sums[arm] += reward
         self._note(arm)
 
     def changes(self) -> set[int] | None:
-        """Return the arms that were pulled, unpulled or earned since this was asked last, or ``None``: any may have.
+        """Return the arms with a changed pull count or reward since the last call, or ``None``: any may have changed.
 
-        It is ``None`` the first time, and after these stats were pickled. Who never asks pays nothing for it.
+        It is ``None`` the first time, and after these stats were pickled. Without calls, it costs nothing.
         """
         changed, self._changed = self._changed, set()
         return changed
@@ -110,7 +110,7 @@ def auer(stats: ArmStats, steps: int, *, alpha: float, epsilon: float = 1e-6) ->
     [2.073, 2.017]
     """
     scores: NDArray[np.float64] = stats.pulls + epsilon
-    np.divide(np.log(max(steps, 1)), scores, out=scores)  # in place: this is asked for at each choice
+    np.divide(np.log(max(steps, 1)), scores, out=scores)  # in place: called at each choice
     np.sqrt(scores, out=scores)
     scores *= alpha
     scores += stats.means
@@ -127,19 +127,19 @@ class _Level(NamedTuple):
 
     order: float  # the negative key; no two levels of a group have the same
     group: float
-    arms: list[int]  # a heap; some may stand elsewhere by now, and one that came back may be here twice
+    arms: list[int]  # a heap; some may have moved since, and one that returned may be here twice
 
 
 class ArmHeaps:
-    """The best arms, where a choice changes the scores of few: O(log n) for each arm in which something happened.
+    """The best arms, when a choice changes the scores of few: O(log n) for each changed arm.
 
-    Arms stand in groups, within which the one with the largest key is best, whatever the time: by their scores in one
-    group, or, as the bonus of AUER is the same for all arms with as many pulls, by their means in a group for each
-    number of pulls.
+    Arms are in groups, within which the one with the largest key is best at any time. Use their scores in one group;
+    or, because the bonus of AUER is the same for all arms with as many pulls, their means in a group for each number
+    of pulls.
 
     Notes
     -----
-    *Memory*: about 120 bytes for each arm where keys are shared by many, 400 to 600 where each has another.
+    *Memory*: about 120 bytes for each arm if many share a key, 400 to 600 if each has a different one.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class ArmHeaps:
         self._n_entries = 0  # in all levels
 
     def put(self, arm: int, group: float, key: float) -> None:
-        """Let an arm stand in a group under a key, which is a number, wherever it stood before."""
+        """Put an arm into a group under a key, which is a number, and remove its earlier entry."""
         level = self._levels.get((group, -key))
         if level is None:
             level = self._levels[group, -key] = _Level(-key, group, [])
@@ -171,14 +171,14 @@ class ArmHeaps:
             self._purge()
 
     def drop(self, arm: int) -> None:
-        """Leave an arm out, until it is put in again."""
+        """Remove an arm, until it is put in again."""
         self._level_of.pop(arm, None)
 
     def best_first(self, value: Callable[[float, float], float]) -> Generator[int]:
-        """Yield arms, the one with the largest value first, the smallest number among equals.
+        """Yield arms by value, largest first, the smallest number among equals.
 
-        ``value`` makes of a group and a key what is compared, and does not fall with the key. It is a number. Arms are
-        put and dropped before the generator is made, or after it is closed.
+        ``value`` maps a group and a key to the number to compare, and must not decrease with the key. Arms must not
+        be put or dropped between making the generator and closing it.
         """
         aside: list[tuple[int, _Level]] = []
         try:
@@ -208,7 +208,7 @@ class ArmHeaps:
         return min(equals, key=_smallest_arm, default=None)
 
     def _top(self, group: float) -> _Level | None:
-        """Return the level with the largest key in which an arm stands."""
+        """Return the level with the largest key that contains an arm."""
         heap = self._groups[group]
         while heap:
             if self._is_used(heap[0]):
@@ -219,7 +219,9 @@ class ArmHeaps:
         return None
 
     def _equal_to_top(self, group: float, best: float, value: Callable[[float, float], float]) -> Iterator[_Level]:
-        """Yield the levels of a group with the best value: more than one where a bonus swallows what keys differ by."""
+        """Yield the levels of a group with the best value: more than one if a bonus rounds away the difference of
+        keys.
+        """
         heap = self._groups[group]
         ahead = [0]
         while ahead:
@@ -230,14 +232,14 @@ class ArmHeaps:
                 ahead += (2 * at + 1, 2 * at + 2)  # below it in the heap
 
     def _is_used(self, level: _Level) -> bool:
-        """Drop what is out of date before the smallest arm of a level, and say whether there is one."""
+        """Drop outdated entries before the smallest arm of a level, and return whether there is one."""
         while level.arms and self._level_of.get(level.arms[0]) is not level:
             heappop(level.arms)
             self._n_entries -= 1
         return bool(level.arms)
 
     def _purge(self) -> None:
-        """Drop all that is out of date."""
+        """Drop all outdated entries."""
         for level in self._levels.values():
             if len(level.arms) > 1:
                 level.arms[:] = sorted({arm for arm in level.arms if self._level_of.get(arm) is level})

@@ -1,13 +1,13 @@
-"""How often pages change, from visits that only say whether they did, and how many new links come up on them.
+"""How often pages change, from visits that only show whether they did, and how many new links come up on them.
 
-Three things conflict. A visit tells little: that a page changed since the last one, once or ten times. Pages are
-visited at unequal intervals, so that the share of visits with a change is no rate. And a million pages are watched,
-each with a memo of 64 bytes. So each page has the likelihood of 16 rates, from once in three years to every ten
-minutes, and the prior is what all pages together are like.
+Three things conflict. A visit shows little: that a page changed since the last one, once or ten times. Intervals
+between visits differ, so that the share of visits with a change is not a rate. And there are a million pages, each
+with a memo of 64 bytes. So each page has the likelihood of 16 rates, from once in three years to every ten minutes,
+and the prior is the distribution over all pages.
 
 A page that changes at random, with rate r, has changed within t seconds with probability 1 - exp(-r t). New links are
-counted: their rate has a posterior of two Gamma distributions, one as for pages that were found in the same arm, and
-one as for the rare hub among them.
+counted: their rate has a posterior of two Gamma distributions, one for pages that were found in the same arm, and one
+for the rare hub among them.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ DAY: Final = 86400.0  # seconds
 RATES: Final = np.geomspace(1 / (3 * 365 * DAY), 1 / 600, 16)
 RATES.flags.writeable = False
 
-#: What is known of a watched page, 64 bytes. A policy keeps it as the memo of the page.
+#: The record of a watched page, 64 bytes. A policy keeps it as the memo of the page.
 WATCHED: Final = np.dtype(
     [
         ("log", "<f2", (16,)),  # log likelihood of the rates, the largest 0; without the prior
         ("at", "<f8"),  # the last visit, seconds since the epoch
         ("births", "<f4"),  # new links that came up between visits
-        ("seen", "<f4"),  # seconds in which they came up
-        ("weight", "<f4"),  # importance of the stored copy: what a second is worth in which it is current
-        ("arm", "<i4"),  # where the page was found: pages of an arm have a prior of births; -1: nowhere
-        ("visits", "<u2"),  # those that told whether the page changed, and the first
-        ("changes", "<u2"),  # visits at which it was another one
-        ("misses", "u1"),  # for the policy: visits in a row at which nothing came back
-        ("prior", "u1"),  # number of the prior that goes with it
-        ("mark", "<u2"),  # by which a policy knows a record
+        ("seen", "<f4"),  # seconds over which they came up
+        ("weight", "<f4"),  # importance of the stored copy: the value of a second in which it is current
+        ("arm", "<i4"),  # where the page was found: pages of an arm share a prior of births; -1: unknown
+        ("visits", "<u2"),  # visits that showed whether the page changed, and the first
+        ("changes", "<u2"),  # visits at which it had changed
+        ("misses", "u1"),  # for the policy: failed visits in a row
+        ("prior", "u1"),  # number of its prior
+        ("mark", "<u2"),  # by which a policy recognises a record
     ]
 )
 
 _SCALARS = struct.Struct("<dfffiHHBB")  # of WATCHED, from byte 32: ten times as fast as by name
 _MOST = 65535  # visits that are counted
-_MOST_ARMS = 4096  # that have a prior of births of their own; pages of others have that of all pages
+_MOST_ARMS = 4096  # arms with a separate prior of births; pages of others have that of all pages
 _PRIORS = 255
-_MOMENT = 0.001  # seconds: two visits within it are of the same time
+_MOMENT = 0.001  # seconds: two visits within it count as simultaneous
 _LEAST = -60000.0  # of a log likelihood, as float16 holds
-_SHARES = 2.0**32  # sums are whole numbers of these parts: what is taken off is what was added, to the last bit
+_SHARES = 2.0**32  # sums are whole multiples of this, so that subtractions are exact
 _BIRTHS = 2.0**10
 
 
 class Changes:
-    """What is known of how all pages of a crawl change; a page itself is a record of :data:`WATCHED`.
+    """Statistics of how all pages of a crawl change; a page itself is a record of :data:`WATCHED`.
 
-    The prior is learned as the crawl proceeds: the rates of all pages that were visited twice or more, each counted
-    once, however often it is visited. It is renewed whenever a quarter more visits were seen. A record says by which
-    prior it is read, and is read by the same one until its next visit. So what follows from a record never changes
-    between two visits, and sums over all pages can be kept by taking off the old and adding the new.
+    The prior is learned during the crawl: from the rates of all pages that were visited twice or more, each counted
+    once, however often it is visited. It is renewed whenever a quarter more visits were seen. A record notes its
+    prior, and keeps it until its next visit. So values derived from a record never change between two visits, and
+    sums over all pages can be updated by subtracting the old value and adding the new one.
 
     Parameters
     ----------
     half_life
         Seconds after which a visit counts half, so that pages that become quick or slow are followed. ``math.inf``:
-        all visits count alike. Of the last twenty visits of a page none counts less than half.
+        all visits count alike. None of the last twenty visits of a page counts less than half.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Changes:
         if not half_life > 0:
             raise ValueError(f"half_life={half_life!r} is not a number of seconds above 0; use math.inf for none")
         self.half_life = half_life
-        self.visits = 0  # that told whether a page changed
+        self.visits = 0  # that showed whether a page changed
         self._renew = 16
         self._shares = np.zeros(16, dtype=np.int64)
         self._births = np.zeros(1, dtype=np.int64)  # by arm; the last is that of all pages
@@ -97,7 +97,7 @@ class Changes:
 
     @property
     def newest(self) -> int:
-        """The number of the prior that goes with what is learned from now on."""
+        """The number of the prior for new observations."""
         return len(self._priors) - 1
 
     def new(self, at: float, *, weight: float = 1.0, arm: int = -1) -> np.void:
@@ -111,8 +111,8 @@ class Changes:
     def visited(self, record: np.void, at: float, changed: bool | None, births: float = 0.0) -> None:
         """Learn from a visit: whether the page changed since the last, and how many new links came up. In place.
 
-        ``None`` where nothing came back: the record stays as it is. Where no time passed since the last visit, the
-        visit is counted and tells nothing.
+        ``None`` for a failed visit: the record is unchanged. If no time passed since the last visit, the visit is
+        counted and shows nothing.
         """
         if changed is None:
             return
@@ -132,7 +132,7 @@ class Changes:
         self._count(record, 1)
 
     def expect(self, record: np.void, seconds: float) -> None:
-        """Learn that a page says that it stays as it is so long, as from half a visit that found it so. In place."""
+        """Learn that a page claims to stay unchanged for a time, as from half a visit that found it so. In place."""
         log = record["log"] - RATES * (_BELIEVED * min(seconds, _LONGEST))
         record["log"] = np.maximum(log - log.max(), _LEAST)
 
@@ -185,7 +185,7 @@ class Changes:
         return known
 
     def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
-        """Return between which rates, per second, that of the page is with this probability: equal tails.
+        """Return bounds of the page's rate, per second, with this probability: equal tails.
 
         Between the 16 rates the logarithm of the posterior is interpolated, without overshooting.
         """
@@ -198,7 +198,7 @@ class Changes:
         return {**self.__dict__, "_read": {}}
 
     def _compare(self, record: np.void, expected: float, births: float) -> None:
-        """Learn whether links come up one by one or in clumps, from a page of which something is known."""
+        """Learn whether links come up one by one or in clumps, from a page with a record."""
         if record["visits"] >= _KNOWN:
             self._excess += (births - expected) ** 2
             self._expected += expected
@@ -215,7 +215,7 @@ class Changes:
         record["seen"] = kept * float(record["seen"]) + seconds
 
     def _count(self, record: np.void, times: int) -> None:
-        """Add to the sums over all pages, or take off, what is known of one."""
+        """Add the record of a page to the sums over all pages, or subtract it."""
         _, births, seen, _, arm, visits, _, _, _ = _SCALARS.unpack_from(record.tobytes(), 32)
         if visits < 2:
             return
@@ -229,7 +229,7 @@ class Changes:
             self._seen[place] += times * int(seen)
 
     def _add_prior(self) -> None:
-        """Renew the prior: the rates of all pages, some pages of which nothing is known, and neighbours smoothed."""
+        """Renew the prior: the rates of all pages, some pages without visits, and smoothing over neighbours."""
         shares = np.pad(self._shares / _SHARES, 1, mode="edge")
         smooth = (shares[:-2] + 2 * shares[1:-1] + shares[2:]) / 4 + _UNKNOWN / 16
         self._priors = np.vstack([self._priors, np.log(smooth / smooth.sum())])
@@ -254,15 +254,15 @@ def memo_of(record: np.void) -> NDArray[np.uint8]:
 _FIRST = 0.1  # births, one in a month, before any was seen
 _HUBS = math.log(0.02)  # odds that a page is a hub, though those of its arm are none
 _HUB = 0.25 * DAY  # of the prior of hubs: half a link in so many seconds
-_BELIEVED = 0.5  # of what pages say of themselves
+_BELIEVED = 0.5  # weight of the claims of pages about themselves
 _LONGEST = 365 * DAY
 _KNOWN = 4  # visits
 _MOST_TOGETHER = 100.0
 _SURE = 500.0  # log odds
 _SHAPE = 0.5  # of the prior of births: most pages have few, some have many
-_LIKE_ALL = 0.2  # births that an arm must show to be half as it says and half as all pages are
-_UNKNOWN = 4.0  # pages of which nothing is known, in the prior of rates
-_KEPT = 0.5**0.05  # of what earlier visits told, at least, at each
+_LIKE_ALL = 0.2  # births at which an arm's own rate counts half and that of all pages half
+_UNKNOWN = 4.0  # pages without visits, in the prior of rates
+_KEPT = 0.5**0.05  # minimum decay of earlier visits at each visit
 _PARTS = 8  # between two rates
 _FINE = np.interp(np.arange(15 * _PARTS + 1) / _PARTS, np.arange(16), np.log(RATES))
 
@@ -275,7 +275,7 @@ def _longer(sums: NDArray[np.int64], arm: int) -> NDArray[np.int64]:
 
 
 def _between(y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Interpolate 16 values, monotone between each two of them (Fritsch and Carlson), the largest 0; shape (121,)."""
+    """Interpolate 16 values, monotone between neighbours (Fritsch and Carlson), the largest 0; shape (121,)."""
     y = np.maximum(y - y.max(), -50.0)
     steps = np.diff(y)
     product = steps[1:] * steps[:-1]

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_KEPT = 1 << 20  # features of all examples that wait for a training: 4 MB, some 12,000 URLs
+_KEPT = 1 << 20  # features of all pending examples: 4 MB, some 12,000 URLs
 
 
 class OnlineClassifier:
     """Logistic regression by stochastic gradient descent over counts of features, trained every ``batch`` labels.
 
     Training is scikit-learn's ``SGDClassifier`` (log loss, one pass over each batch); predicting is a sum over the
-    weights of the features that are there, without a matrix.
+    weights of the present features, without a matrix.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class OnlineClassifier:
     Notes
     -----
     *Memory*: the weights, 8 bytes for each of ``n_features``. Examples are kept until the next training. A training
-    that :meth:`collect` puts off for longer than 1,048,576 features (4 MB, some 12,000 URLs) takes place then.
+    that :meth:`collect` delays beyond 1,048,576 features (4 MB, some 12,000 URLs) happens at once.
     """
 
     def __init__(self, *, n_features: int, batch: int = 10, seed: int = 42) -> None:
@@ -64,7 +64,7 @@ class OnlineClassifier:
         return True
 
     def collect(self, features: NDArray[np.intp], label: bool) -> None:
-        """Keep an example for the next training, whenever that is; where too much is kept, that is now."""
+        """Keep an example for the next training; train now if too many are kept."""
         self.labels += 1
         self._pending.append((features.astype(np.int32), label))  # scikit-learn takes no other
         self._kept += len(features)

@@ -1,9 +1,9 @@
 """Clusters that form as vectors arrive: the nearest centroid if it is near enough, else a new one.
 
-The vectors are sparse (a dozen entries of thousands) and every one that joins a cluster moves its centroid. An index of
-dense vectors pays for all dimensions at each look and must be told of each move. Here the sums of the members stand in
-a matrix with one row per dimension: a look reads as many rows as the vector has entries, and a move writes as many
-numbers. Cosine similarity does not care whether a centroid is a sum or a mean.
+The vectors are sparse (a dozen entries of thousands) and every one that joins a cluster moves its centroid. An index
+of dense vectors pays for all dimensions at each look-up and must be updated at each move. Here the sums of the
+members are in a matrix with one row per dimension: a look-up reads as many rows as the vector has entries, and a move
+writes as many numbers. Cosine similarity is the same for a sum and a mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Index = Literal["numpy", "hnswlib"]
 
-_ROOM = 4096  # clusters for which there is room at once: a matrix that grows is copied, which holds up a crawl
+_ROOM = 4096  # clusters allocated at once: a growing matrix is copied, which delays a crawl
 _ENTRIES = 128  # of a centroid, on average over max_clusters
 _LEAST_ENTRIES = 1 << 19
 
@@ -40,9 +40,9 @@ class Clusters:
     max_clusters
         When there are so many, every vector joins the nearest.
     index
-        How the nearest centroid is found, with the same result: ``"numpy"`` compares the entries of the vector with all
-        centroids; ``"hnswlib"`` lets the exact index of hnswlib name the nearest few, and compares with these. The
-        published system asks hnswlib's graph; with centroids that move and share few dimensions, it overlooks the
+        How the nearest centroid is found, with the same result: ``"numpy"`` compares the entries of the vector with
+        all centroids; ``"hnswlib"`` gets the nearest few from the exact index of hnswlib, and compares with these.
+        The published system uses hnswlib's graph. With centroids that move and share few dimensions, it misses the
         nearest of a few hundred in half of the cases, and takes milliseconds where NumPy takes 20 microseconds
         (``benchmarks/micro.py``).
 
@@ -53,12 +53,12 @@ class Clusters:
 
     Notes
     -----
-    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), of which the system
-    gives 4 KiB at a time as they are written to: each dimension that occurs takes so much for each 1,024 clusters. No
-    cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8 bytes each,
-    and where they are is noted with as many more. All centroids together have 524,288 of these at most, or 128 times
-    ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of its
-    members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), allocated by the
+    system in pages of 4 KiB as they are written: one page for each dimension that occurs and each 1,024 clusters.
+    Clusters are never removed. With hnswlib it is three times that. Only nonzero entries are pickled, 8 bytes each,
+    and their places take as much again. All centroids together have at most 524,288 of these, or 128 times
+    ``max_clusters``. Above that, the centroid with the most drops the smaller half of its entries: those that few of
+    its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
     """
 
     def __init__(self, *, dim: int, threshold: float, max_clusters: int = 4096, index: Index = "numpy") -> None:
@@ -70,14 +70,14 @@ class Clusters:
         room = min(max_clusters, _ROOM)
         self._sums = _zeros(dim, room)
         self._norms = np.zeros(room)  # squared
-        self._entries = np.zeros(room, np.int64)  # of each centroid, those that are not 0
+        self._entries = np.zeros(room, np.int64)  # of each centroid, the nonzero ones
         self._n_entries = 0
         self._where = array("q")  # dim * cluster + dimension of all these, perhaps twice, and of some that are 0 again
         self._max_entries = max(_LEAST_ENTRIES, _ENTRIES * max_clusters)
         self._dense = _Dense(dim) if index == "hnswlib" else None
 
     def nearest(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> tuple[int, float]:
-        """Return the cluster with the nearest centroid and the cosine to it, (-1, -1.0) where there is none."""
+        """Return the cluster with the nearest centroid and the cosine to it, (-1, -1.0) if there is none."""
         if not self.n_clusters:
             return -1, -1.0
         norm = float(values @ values)
@@ -93,7 +93,7 @@ class Clusters:
         return int(few[best]), float(cosines[best])
 
     def assign(self, where: NDArray[np.intp], values: NDArray[np.float32], count: int = 1) -> int:
-        """Let a vector, or ``count`` equal ones, join a cluster, and return which; the cluster may be new."""
+        """Add a vector, or ``count`` equal ones, to a cluster, and return which; the cluster may be new."""
         cluster, cosine = self.nearest(where, values)
         if cluster < 0 or (cosine < self.threshold and self.n_clusters < self.max_clusters):
             cluster = self._new()
@@ -150,7 +150,7 @@ class Clusters:
         return self.n_clusters - 1
 
     def _note(self, cluster: int, where: NDArray[np.intp], old: NDArray[np.float32], new: NDArray[np.float32]) -> None:
-        """Keep account of the entries that are not 0."""
+        """Track the nonzero entries."""
         before = int(np.count_nonzero(old))
         more = int(np.count_nonzero(new)) - before
         if before < len(old):
@@ -163,7 +163,7 @@ class Clusters:
         return self.dim * clusters + dimensions
 
     def _thin(self, cluster: int) -> None:
-        """Forget the smaller half of the entries of a centroid."""
+        """Drop the smaller half of the entries of a centroid."""
         column = self._sums[:, cluster].copy()
         where = np.flatnonzero(column)
         column[where[np.argsort(np.abs(column[where]), kind="stable")[: (len(where) + 1) // 2]]] = 0
@@ -176,10 +176,10 @@ class Clusters:
 
 
 def _zeros(rows: int, columns: int) -> NDArray[np.float32]:
-    """Return a matrix of which only what is written to takes memory."""
+    """Return a matrix that takes memory only where it is written."""
     if sys.platform != "linux":
         return np.zeros((rows, columns), np.float32)
-    # Of NumPy's own zeros, the system is asked for 2 MiB at a time, which would soon be the whole matrix
+    # NumPy's own zeros request 2 MiB at a time from the system, which would soon be the whole matrix
     memory = mmap.mmap(-1, 4 * rows * columns, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError):  # of a system that has no pages of 2 MiB
         memory.madvise(mmap.MADV_NOHUGEPAGE)

@@ -1,4 +1,4 @@
-"""Logistic regression on hashed features, that learns from one example at a time and predicts many at once."""
+"""Logistic regression on hashed features that learns from one example at a time and predicts many at once."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 N_FEATURES = 1 << 16  # hashed features are numbers below this, so that two bytes hold one
-NOTHING = 0  # stands where an example has no further feature
+NOTHING = 0  # fills the unused places of an example
 
 _FIRST_GRADIENT = 1e-2  # squared, as if seen before the first example
 _MOST_ODDS = 30.0
 _NUMBER = re.compile(r"\d+")
-_REMEMBERED = 1 << 16  # texts of each sort of which it is remembered what they hash to
+_REMEMBERED = 1 << 16  # texts of each sort whose hashes are cached
 
 
 def feature(sort: str, text: str) -> int:
-    """Return the feature of a text of some sort, in which all numbers are the same; the same in every process."""
+    """Return the feature of a text of some sort, with all numbers treated as equal; the same in every process."""
     return exact_feature(sort, _NUMBER.sub("0", text))
 
 
 def exact_feature(sort: str, text: str) -> int:
-    """Return the feature of a text of some sort, its numbers as they are; the same in every process."""
+    """Return the feature of a text of some sort, with its numbers unchanged; the same in every process."""
     return crc32(f"{sort}:{text}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
 
 
 class Remembered(dict[str, Any]):
-    """What a function makes of texts, remembered for those that it was asked about lately."""
+    """The results of a function of texts, cached for recent ones."""
 
     def __init__(self, make: Callable[[str], Any]) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class Remembered(dict[str, Any]):
 
 
 class HashedLogistic:
-    """Log-odds that are a sum of weights, divided by the root of the number of features, trained by AdaGrad.
+    """Log-odds as a sum of weights, divided by the root of the number of features, trained by AdaGrad.
 
-    An example is a row of hashed features, ``NOTHING`` at its end where it has fewer. Each weight has a step of its
-    own, which falls with the gradients that it saw: what is rare still learns fast when what is common has settled.
+    An example is a row of hashed features, with ``NOTHING`` in unused places at its end. Each weight has a separate
+    step size, which falls with its gradients: rare features still learn fast when common ones have settled.
 
     Parameters
     ----------
@@ -90,9 +90,10 @@ class HashedLogistic:
         return odds
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> float:
-        """Learn from one example, shape (width,), with a label from 0 to 1; ``offset``: log-odds known otherwise.
+        """Learn from one example, shape (width,), with a label from 0 to 1; ``offset``: log-odds known from
+        elsewhere.
 
-        The log-odds that were expected of it are returned, with the offset.
+        Returns the predicted log-odds before that, including the offset.
         """
         features = row[row != NOTHING].astype(np.intp)
         if not len(features):

@@ -1,8 +1,8 @@
-"""Who links to whom, among millions of pages, and what a page is worth by that.
+"""The link graph of millions of pages, and the values of pages that follow from it.
 
-A page is a number here, given in the order in which pages become known; whoever asks keeps their URLs. The links of a
-page are stored once, when it comes back. Three values are kept up to date with every page, in place of being worked out
-anew: :class:`PageRank`, :class:`Cash` and :class:`Backlinks`.
+A page is a number here, in the order in which pages become known; the caller keeps the URLs. The links of a page are
+stored once, when it is fetched. Three values are updated with every page rather than recomputed: :class:`PageRank`,
+:class:`Cash` and :class:`Backlinks`.
 
 References
 ----------
@@ -32,12 +32,12 @@ _JOINED = -2  # minus the number of the page that it is one with
 class LinkGraph:
     """The links of fetched pages. Pages that redirect to each other are joined: one page with several numbers.
 
-    ``at`` has for each number where its links stand, and less than 0 for a page that is not fetched.
+    ``at`` has the place of the links of each number, and less than 0 for a page that is not fetched.
 
     Notes
     -----
-    *Memory*: 4 bytes a page, 8 more for one that is fetched, 4 for each of its links; columns that grow have at most an
-    eighth of reserve.
+    *Memory*: 4 bytes a page, 8 more for a fetched one, 4 for each of its links; growing columns have at most an
+    eighth of spare room.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class LinkGraph:
         return len(self.at)
 
     def add(self) -> int:
-        """Know one more page, and return its number."""
+        """Add a page, and return its number."""
         self.at.append(_NOT_FETCHED)
         return len(self.at) - 1
 
     def page(self, number: int) -> int:
-        """Return the number under which a page goes, whatever was joined."""
+        """Return the number of the joined page that a page belongs to."""
         at = self.at
         while at[number] <= _JOINED:
             to = _JOINED - at[number]
@@ -80,10 +80,10 @@ class LinkGraph:
         return self.at[page] >= 0
 
     def links(self, page: int) -> Iterable[int]:
-        """Return the pages to which a page links, all different when it came; none where it is not fetched.
+        """Return the pages that a page links to, all different when it was fetched; none if it is not fetched.
 
-        Until :meth:`tidy`, a page is here twice where two of them were joined since, and one that was joined with the
-        page itself is left out, but counted by :meth:`n_links`.
+        Until :meth:`tidy`, a page is listed twice if two of its links were joined since, and a page joined with the
+        page itself is skipped, but counted by :meth:`n_links`.
         """
         at = self.at[page]
         if at < 0:
@@ -92,14 +92,14 @@ class LinkGraph:
         return [other for other in map(self.page, links) if other != page] if self.n_joined else links
 
     def n_links(self, page: int) -> int:
-        """Return among how many links a page divides what it passes on, with those that lead outside."""
+        """Return the number of links among which a page divides its rank, including those that lead outside."""
         at = self.at[page]
         return self._links[at + 1] if at >= 0 else 0
 
     def connect(self, page: int, links: Iterable[int], outside: int = 0) -> None:
-        """A page has these links, and so many to elsewhere, in place of those that it had.
+        """Set the links of a page, with the number of links to elsewhere, in place of earlier ones.
 
-        Repeated links count once, and links to itself not at all.
+        Repeated links count once, and links to itself do not count.
         """
         different = dict.fromkeys(map(self.page, links) if self.n_joined else links)
         different.pop(page, None)
@@ -110,19 +110,19 @@ class LinkGraph:
         self._links[at : at + 2 + len(different)] = array("i", (len(different), len(different) + outside, *different))
 
     def is_untidy(self, page: int) -> bool:
-        """Whether pages to which a page links were joined to others since it came."""
+        """Whether pages that a page links to were joined to others since it was fetched."""
         at = self.at[page]
         links = self._links[at + 2 : at + 2 + self._links[at]] if self.n_joined and at >= 0 else ()
         return any(self.at[other] <= _JOINED for other in links)
 
     def tidy(self, page: int) -> None:
-        """Let the links of a page lead to different other pages again, and count no others but those outside."""
+        """Remove repeated links of a page after joins, and count no others but those outside."""
         at = self.at[page]
         links, outside = self._links[at + 2 : at + 2 + self._links[at]], self._links[at + 1] - self._links[at]
         self.connect(page, links, outside)
 
     def join(self, page: int, other: int) -> None:
-        """Let two pages be one from now on, ``page``. It has the links of the other one where it has none itself."""
+        """Join two pages into ``page``. It gets the links of the other one if it has none itself."""
         if self.at[page] < 0:
             self.at[page] = self.at[other]
         self.at[other] = _JOINED - page
@@ -135,14 +135,14 @@ class LinkGraph:
 
 
 class Value(ABC):
-    """What pages are worth by the links to them that were seen so far.
+    """The values of pages by the links seen so far.
 
     Parameters
     ----------
     graph
-        Who links to whom. It is told of each page between :meth:`unlink` and :meth:`link`.
+        The link graph. It is updated for each page between :meth:`unlink` and :meth:`link`.
     changed
-        Where pages are noted that are not fetched, and whose value changed.
+        Collects pages that are not fetched and whose value changed.
     """
 
     def __init__(self, graph: LinkGraph, changed: dict[int, None]) -> None:
@@ -151,19 +151,19 @@ class Value(ABC):
 
     @abstractmethod
     def add(self) -> None:
-        """There is one more page, with the next number."""
+        """Add a page, with the next number."""
 
     @abstractmethod
     def unlink(self, page: int) -> None:
-        """Take back what goes along the links of a page: it gets others after this, or is joined to another page."""
+        """Withdraw what flows along the links of a page, before it gets other links or is joined to another page."""
 
     @abstractmethod
     def link(self, page: int) -> None:
-        """Let it go along the links that a page has now, if it is fetched."""
+        """Let it flow along the current links of a page, if it is fetched."""
 
     @abstractmethod
     def merge(self, page: int, other: int) -> None:
-        """Two pages are joined after this, both unlinked: what the other one is worth is the page's."""
+        """Merge the value of another page into a page, before the two are joined; both are unlinked."""
 
     @abstractmethod
     def of(self, page: int) -> float:
@@ -171,17 +171,19 @@ class Value(ABC):
 
     @abstractmethod
     def column(self) -> NDArray[np.float64]:
-        """Return what each page is worth, shape (n,); the values of numbers that were joined to others mean nothing."""
+        """Return the value of each page, shape (n,); the values of numbers that were joined to others are
+        meaningless.
+        """
 
 
 class PageRank(Value):
     """PageRank of what was seen, by forward push: pages pass on what they receive, and those not fetched keep it.
 
-    A page begins with ``1 - damping``. What it receives it passes on, times ``damping``, in equal parts to the pages
-    that it links to, as soon as it holds more than ``epsilon``. A page that is not fetched has no links yet, and keeps
-    all; so does one without links. (The paper lets such a page link to every page, which multiplies all values by the
-    same number.) So values are exact but for what is held, whatever the order in which pages come; and but for pages
-    that linked to two which turned out to be one, until they pass on more.
+    A page begins with ``1 - damping``. As soon as it holds more than ``epsilon``, it passes on what it received,
+    times ``damping``, in equal parts to the pages that it links to. A page that is not fetched has no links yet, and
+    keeps all; so does one without links. (The paper lets such a page link to every page, which multiplies all values
+    by the same number.) So values are exact except for what pages hold, whatever the order in which pages are
+    fetched; the other exception are pages that linked to two which turned out to be one, until they pass on more.
 
     Parameters
     ----------
@@ -190,9 +192,9 @@ class PageRank(Value):
     damping
         The d of the paper, from 0 to below 1.
     epsilon
-        What a page may hold, more than 0.
+        The amount that a page may hold, more than 0.
     work
-        Links along which something is passed on after each page, roughly; the rest waits for the next page.
+        Links to push along after each page, roughly; the rest is done after the next page.
 
     Notes
     -----
@@ -223,7 +225,7 @@ class PageRank(Value):
         self.epsilon = epsilon
         self.work = work
         self.received = array("d")
-        self.held = array("d")  # what is not passed on yet, of what was received
+        self.held = array("d")  # received amounts that are not passed on yet
         self._queue: deque[int] = deque()  # fetched pages that hold more than epsilon, or got links
 
     def add(self) -> None:
@@ -265,7 +267,7 @@ class PageRank(Value):
         return np.array(self.received)
 
     def _pass(self, page: int, share: float) -> None:
-        """Let each page that a page links to receive so much."""
+        """Give so much to each page that a page links to."""
         received, held, at, changed = self.received, self.held, self.graph.at, self.changed
         epsilon, queue = self.epsilon, self._queue
         for other in self.graph.links(page):
@@ -279,9 +281,9 @@ class PageRank(Value):
 
 
 class Cash(Value):
-    """Cash of OPIC: a page that comes back shares out what it has among its links, and has nothing then.
+    """Cash of OPIC: a fetched page divides its cash among its links, and then has none.
 
-    A seed is given some. Cash that comes to a page after that stays there until it comes back once more.
+    A seed starts with some. Cash that a fetched page receives later stays there until it is fetched again.
 
     Notes
     -----
@@ -314,7 +316,7 @@ class Cash(Value):
         self.cash.append(0.0)
 
     def unlink(self, page: int) -> None:
-        """Nothing: cash that was shared out is not taken back."""
+        """Do nothing: distributed cash is not withdrawn."""
 
     def link(self, page: int) -> None:
         if not (n_links := self.graph.n_links(page)):
@@ -337,8 +339,7 @@ class Cash(Value):
 
 
 class Backlinks(Value):
-    """How many links of pages that came back lead to each page; one for each of these pages, but where pages were
-    joined.
+    """The number of links from fetched pages to each page; each of these pages counts once, unless pages were joined.
 
     Notes
     -----

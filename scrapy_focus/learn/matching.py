@@ -1,7 +1,7 @@
-"""Finds keywords of a topic in texts: in any case and language, in compounds, in scripts without blanks, with signs.
+"""Finds keywords of a topic in texts: in any case and language, in compounds, in scripts without spaces, with signs.
 
-A keyword should find the words that are made of it, and no words that only look so; there is no dictionary. What
-counts as made of it follows from its length, as measured below.
+A keyword should match the words that are built from it, and no words that merely look similar; there is no
+dictionary. Its length decides which words count, as measured below.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ _LAST = 5  # ... and of so many at their end
 _FIRST = 3  # letters before them, not all of them consonants
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxz")
 _ENDINGS = ("", "n", "s", "e", "en", "es")  # that may follow a last part
-_WORDS = 100_000  # of which it is remembered which keywords are in them
+_WORDS = 100_000  # words whose keywords are cached
 _SIGNED = re.compile(r"[^\W_][+#]|(?<!\S)\.[^\W_]|\b\w&\w|\w&\w\b")
 
 
 class Keywords:
-    """Says which keywords of a topic are in a text.
+    """Finds which keywords of a topic are in a text.
 
     A keyword counts in any case:
 
     * as a whole word;
     * as the beginning of a longer word, if it has four letters or more: ``honig`` is in *Honigbiene*;
-    * as the last part of a longer word, if it has five or more and three stand before it, not only consonants:
-      ``honig`` is in *Blütenhonig*, ``biene`` in *Honigbienen*, with an ending;
-    * a phrase, where its words stand together;
-    * in a script without blanks, wherever it stands, one character alone, too: ``茶`` is in 喝茶的人;
-    * with ``+``, ``#``, ``&``, or a dot before it, where it stands in this way: ``c++``, ``c#``, ``.net``, ``r&d``.
+    * as the last part of a longer word, if it has five or more and three precede it, not only consonants: ``honig``
+      is in *Blütenhonig*, ``biene`` in *Honigbienen*, with an ending;
+    * a phrase, if its words are adjacent;
+    * in a script without spaces, in any position, even a single character: ``茶`` is in 喝茶的人;
+    * with ``+``, ``#``, ``&``, or a dot before it, if it is written in this way: ``c++``, ``c#``, ``.net``, ``r&d``.
 
     Parameters
     ----------
     keywords
-        Words and phrases. Those without any word are left out.
+        Words and phrases. Those without any word are dropped.
 
     Notes
     -----
-    *Last parts*: of the German nouns in a list of 356,000 words that end with a shorter noun, these are compounds of it
-    (mean over the shorter nouns, by their letters): 3: 37 %, 4: 68 %, 5: 79 %, 6: 84 %, 7: 80 %; of all longer nouns,
-    23, 49, 71, 82 and 75 %. *Vorrat* and *Apparat* are not of *rat*, *Schwein* is not of *wein*, nor 194 words with
-    *-preis* and *-kreis* of *reis*. In English articles, keywords of four letters would be found 2.2 times as often as
-    they are there as words (*-ship*, *-port*), those of five 1.3 times, those of six 1.1 times.
+    *Last parts*: of the German nouns in a list of 356,000 words that end with a shorter noun, these are compounds of
+    it (mean over the shorter nouns, by their letters): 3: 37 %, 4: 68 %, 5: 79 %, 6: 84 %, 7: 80 %; of all longer
+    nouns, 23, 49, 71, 82 and 75 %. *Vorrat* and *Apparat* are not of *rat*, *Schwein* is not of *wein*, nor 194 words
+    with *-preis* and *-kreis* of *reis*. In English articles, keywords of four letters would match 2.2 times as often
+    as they occur as words (*-ship*, *-port*), those of five 1.3 times, those of six 1.1 times.
 
-    Time is linear in the words. What is in a word is remembered, for 100,000 words.
+    Time is linear in the words. The keywords in a word are cached, for 100,000 words.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Keywords:
         Parameters
         ----------
         words
-            Its words, as :func:`~scrapy_focus.web.words.words_of` gives them.
+            Its words, as :func:`~scrapy_focus.web.words.words_of` returns them.
         text
             The text itself. Without it, keywords with signs are not found.
         """
@@ -114,7 +114,7 @@ class Keywords:
         return len(self.each(words, text))
 
     def each(self, words: Sequence[str], text: str = "") -> list[int]:
-        """Return the numbers of all that are in a text, in ``listed``, as often as they are there; in no order."""
+        """Return the numbers of all keywords in a text, in ``listed``, as often as they occur; in no order."""
         known = self._known
         found = [i for word in words for i in (known[word] if word in known else self._look_up(word))]
         if self._letters:
@@ -126,7 +126,7 @@ class Keywords:
         return type(self), (self.listed,)
 
     def _others(self, words: Sequence[str], text: str) -> Iterator[int]:
-        """Yield the numbers of those that no single word says."""
+        """Yield the numbers of keywords that no single word contains."""
         if self._phrases:
             joined = f" {' '.join(words)} "
             for i, phrase in self._phrases:
@@ -158,14 +158,14 @@ class Keywords:
             yield self._single[last]
 
     def _last_part(self, word: str) -> str:
-        """Return the longest keyword with which a compound ends, but for its ending; ``""`` for none."""
+        """Return the longest keyword at the end of a compound, before its ending; ``""`` for none."""
         for length in self._lasts:
             for ending in _ENDINGS:
                 first = len(word) - length - len(ending)
                 if first < _FIRST or not word.endswith(ending):
                     continue
                 last = word[first : first + length]
-                # What stands before it is a word only with a vowel.
+                # The part before it is a word only with a vowel.
                 if last in self._single and not _CONSONANTS.issuperset(word[:first]):
                     return last
         return ""
@@ -182,7 +182,9 @@ def _shared(word: str, following: str) -> str:
 
 
 def _pattern(keyword: str) -> re.Pattern[str]:
-    """Return what finds a keyword with signs, and no longer name that begins or ends with it: ``c+`` is not in C++."""
+    """Return a matcher for a keyword with signs that ignores longer names beginning or ending with it: ``c+`` is not
+    in C++.
+    """
     before = r"(?<![^\W_])" if keyword[0].isalnum() else rf"(?<![^\W_])(?<!{re.escape(keyword[0])})"
     after = r"(?![^\W_])" if keyword[-1].isalnum() else r"(?![^\W\d_]|[+#])"
     return re.compile(before + r"\s+".join(map(re.escape, keyword.split())) + after)

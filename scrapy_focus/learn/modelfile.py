@@ -1,7 +1,7 @@
-"""Model files: numbers and a header in one ``.npz``. They are data: reading one runs no code, whoever made it.
+"""Model files: numbers and a header in one ``.npz``. They are data: reading one runs no code, whatever its source.
 
-They are compressed, and three megabytes may be three gigabytes of zeros. What a file says of its sizes need not be
-true. So each part is read up to a limit, and an array is made when all of its bytes are there.
+They are compressed, and three megabytes may be three gigabytes of zeros. The sizes that a file states need not be
+true. So each part is read up to a limit, and an array is made when all of its bytes are present.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LARGEST = 128 << 20  # bytes of all arrays
 _LONGEST = 16 << 20  # bytes of the header
 _PARTS = 100  # arrays
 _HEADER = "header"
-_BESIDE = "beside-"  # begins the names of parts that earlier versions put beside the model
+_BESIDE = "beside-"  # prefix of the parts that earlier versions added to the model
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others are inflated without a limit
 
 
-# what NumPy, JSON and zipfile raise for bytes that are not what was written
+# exceptions of NumPy, JSON and zipfile for invalid bytes
 _DAMAGED = (
     ValueError, EOFError, KeyError, ArithmeticError, RuntimeError, MemoryError, SyntaxError,
     TokenError, zipfile.BadZipFile, zlib.error,
@@ -44,7 +44,7 @@ _DAMAGED = (
 
 
 class Sort(NamedTuple):
-    """What a file holds: its name, and how to make one."""
+    """The contents of a file: the name, and how to make one."""
 
     name: str
     make: str
@@ -56,12 +56,12 @@ RELEVANCE = Sort("relevance model", "train one with scrapy focus-train")
 def write_model(
     path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], sort: Sort = RELEVANCE
 ) -> None:
-    """Write a model as one step: the file holds the old one or the new one. The same model gives the same bytes.
+    """Write a model in one step: the file holds the old one or the new one. The same model gives the same bytes.
 
     Raises
     ------
     ConfigError
-        If the file cannot be written, or would be larger than one that is read again.
+        If the file cannot be written, or would be too large to be read again.
     """
     said = json.dumps(
         {"file": f"scrapy_focus {sort.name}", "format": _FORMAT, **header}, ensure_ascii=False, sort_keys=True
@@ -89,12 +89,12 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
     Raises
     ------
     ConfigError
-        If the file is not there, is no model, is damaged, or was written by a newer version.
+        If the file does not exist, is not a model, is damaged, or was written by a newer version.
     """
     try:
         with Path(path).open("rb") as data:
             if not zipfile.is_zipfile(data):
-                raise ValueError("it is no .npz")
+                raise ValueError("it is not an .npz file")
             with zipfile.ZipFile(data) as archive:
                 arrays = _read_arrays(archive)
         header = json.loads(arrays.pop(_HEADER).tobytes())
@@ -103,7 +103,7 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
     except OSError as error:
         raise ConfigError(f"the {sort.name} {path} cannot be read: {error.strerror or error}") from error
     except _DAMAGED as error:
-        raise ConfigError(f"{path} is no {sort.name}, or it is damaged ({error}); {sort.make}") from error
+        raise ConfigError(f"{path} is not a {sort.name}, or it is damaged ({error}); {sort.make}") from error
     if not isinstance(header, dict) or header.get("file") != f"scrapy_focus {sort.name}":
         raise ConfigError(f"{path} is no {sort.name}; {sort.make}")
     if not isinstance(header.get("format"), int) or header["format"] > _FORMAT:
@@ -120,7 +120,7 @@ def _read_arrays(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ValueError
-        If one is none, or all of them together are larger than any that are written.
+        If one is invalid, or all of them together are larger than any that are written.
     """
     arrays: dict[str, NDArray[Any]] = {}
     parts = archive.infolist()
@@ -156,7 +156,7 @@ def _array_of(content: bytes) -> NDArray[Any]:
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return 32 hexadecimal digits that identify parameters: equal for equal ones, on every machine."""
+    """Return 32 hexadecimal digits that identify parameters: the same for equal ones, on every machine."""
     made = blake2b(json.dumps(header, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace"), digest_size=16)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

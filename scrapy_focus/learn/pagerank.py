@@ -1,4 +1,4 @@
-"""PageRank of a whole graph, solved until it stands still; :mod:`~scrapy_focus.learn.linkgraph` keeps one up to date.
+"""PageRank of a whole graph, solved to convergence; :mod:`~scrapy_focus.learn.linkgraph` updates one incrementally.
 
 References
 ----------
@@ -24,10 +24,10 @@ def solve(
     damping: float = 0.9,
     tolerance: float = 1e-9,
 ) -> NDArray[np.float64]:
-    """Return the PageRank of each number, shape (n,); what is no page has 0.
+    """Return the PageRank of each number, shape (n,); 0 for one that is not a page.
 
-    ``IR(P) = (1 - d) + d * sum of IR(T) / c(T)`` over the pages T that link to P, with c(T) the number of links of T. A
-    page without links is taken to link to every page. Without links to elsewhere, the mean over all pages is 1.
+    ``IR(P) = (1 - d) + d * sum of IR(T) / c(T)`` over the pages T that link to P, with c(T) the number of links of T.
+    A page without links counts as linking to every page. Without links to elsewhere, the mean over all pages is 1.
 
     Parameters
     ----------
@@ -36,11 +36,12 @@ def solve(
     is_page
         Which numbers are pages, shape (n,).
     outside
-        How many further links each page has, which lead elsewhere: what goes along them is lost, shape (n,).
+        How many further links each page has that lead elsewhere: rank passed along them is lost, shape (n,).
     damping
         The d of the formula, from 0 to below 1.
     tolerance
-        Mean change of an iteration below which it ends, at least 1e-12. An iteration takes time in the links.
+        Mean change of an iteration below which it ends, at least 1e-12. The time of an iteration is linear in the
+        links.
 
     Examples
     --------

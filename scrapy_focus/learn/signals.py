@@ -1,19 +1,19 @@
-"""How far those who say that pages changed proved right: sitemaps, feeds and pings, by host."""
+"""How reliable the reports of changed pages are: from sitemaps, feeds and pings, by host."""
 
 from __future__ import annotations
 
-_HOSTS = 10_000  # of which each kind is judged by itself
-_STRENGTH = 4.0  # visits that what is known of all hosts is worth for one of them
-_FIRST = 0.5  # what is believed before the first visit
-_MOST = 500.0  # visits of a host that count: more than these are halved, so that a host may get better or worse
+_HOSTS = 10_000  # hosts with separate records
+_STRENGTH = 4.0  # visits that the record of all hosts counts for in that of one
+_FIRST = 0.5  # assumed before the first visit
+_MOST = 500.0  # visits of a host that count: beyond these they are halved, so that a host may get better or worse
 
 
 class Belief:
-    """What a signal is worth: how often pages really changed of which somebody said so.
+    """The value of a signal: how often pages really changed that were reported as changed.
 
-    Each host has a record for each kind of signal: visits that found a page changed that was said to have changed, and
-    visits that did not. These give a Beta posterior, whose prior is what is known of all hosts together. Later visits
-    count more than those of long ago. Of the first 10,000 hosts each has records of its own, the others share theirs.
+    Each host has a record for each kind of signal: visits that found a page changed that was reported as changed, and
+    visits that did not. These give a Beta posterior, whose prior is the record of all hosts together. Recent visits
+    count more. The first 10,000 hosts have separate records, the others share one.
 
     Examples
     --------
@@ -33,11 +33,11 @@ class Belief:
         self._sums: dict[str, list[float]] = {}  # of the same, over all hosts
 
     def said(self, host: str, kind: str, right: bool) -> None:
-        """A page was visited that was said to have changed since its last visit; ``right``: it had."""
+        """Record a visit of a page reported as changed since its last visit; ``right``: it had."""
         self._note(host, kind, 0 if right else 1)
 
     def trust(self, host: str, kind: str) -> float:
-        """Return how probable it is that a page really changed that is said to have: the mean of the posterior."""
+        """Return the probability that a page reported as changed really changed: the mean of the posterior."""
         right, wrong = self._of(host, kind)
         all_right, all_wrong = self._all(kind)
         return _mean(right, wrong, _mean(all_right, all_wrong, _FIRST))

@@ -1,4 +1,4 @@
-"""Text as sparse vectors: character pairs, and n-grams of tokens in a vocabulary that grows."""
+"""Text as sparse vectors: character pairs, and n-grams of tokens in a growing vocabulary."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ N_PAIRS = 95 * 95
 
 _FIRST, _LAST = 32, 126
 
-_TEXTS = 1 << 15  # sequences whose n-grams are remembered, and their characters in all
+_TEXTS = 1 << 15  # sequences whose n-grams are cached, and their characters in all
 _CHARACTERS = 1 << 22
 
 
 def char_pairs(text: str) -> NDArray[np.intp]:
     """Return the index of each pair of neighbouring characters of a text in lower case, in order, shape (n_pairs,).
 
-    Characters are those from blank to tilde, 95 of them; pairs with others are left out. Indexes are below ``N_PAIRS``.
+    Characters are those from space to tilde, 95 of them; pairs with others are skipped. Indexes are below
+    ``N_PAIRS``.
 
     Examples
     --------
@@ -38,11 +39,11 @@ def char_pairs(text: str) -> NDArray[np.intp]:
 
 
 class GramProjector:
-    """Turns sequences of tokens into vectors of fixed length, though their vocabulary keeps growing.
+    """Turns sequences of tokens into vectors of fixed length, while their vocabulary grows.
 
-    The frequencies of the n-grams of a sequence stand at positions of a vocabulary in the order of first sight. A
+    The frequencies of the n-grams of a sequence are at positions of a vocabulary in the order of first sight. A
     position ``x`` is hashed into bucket ``((x * a) mod 2**w) // 2**(w - m)``, and the value of a bucket is the mean
-    over all positions of the vocabulary that hash there.
+    over all positions of the vocabulary that hash to it.
 
     Parameters
     ----------
@@ -53,16 +54,16 @@ class GramProjector:
     w
         Positions are hashed modulo ``2**w``.
     max_grams
-        Size of the vocabulary above which new n-grams share the positions of old ones. The default is twice the number
-        of different positions modulo ``2**15``: there sixteen n-grams share each bucket already.
+        Size of the vocabulary above which new n-grams share the positions of old ones. The default is twice the
+        number of different positions modulo ``2**15``: there sixteen n-grams share each bucket already.
 
     Notes
     -----
     *Memory*: an n-gram is known by eight bytes of its hash, however long it is, and takes about 100 bytes: 7 MB with
-    65,536. None is ever forgotten, so an n-gram keeps its position. One that comes when the vocabulary is full has the
-    position that its hash says, the same each time, and no vector changes from then on: it is feature hashing.
-    The n-grams of 32,768 sequences, of 4 million characters at most, are remembered (about 20 MB); then all of these
-    are forgotten and found again. They are not pickled; the vocabulary takes 8 bytes for each n-gram there.
+    65,536. None is ever forgotten, so an n-gram keeps its position. A new one that finds the vocabulary full gets a
+    position from its hash, always the same, and no vector changes from then on: it is feature hashing. The n-grams of
+    32,768 sequences, of 4 million characters at most, are cached (about 20 MB); then the cache is emptied and filled
+    again. It is not pickled; the vocabulary takes 8 bytes for each n-gram there.
 
     References
     ----------
@@ -84,7 +85,7 @@ class GramProjector:
     def project(self, text: str, tokens: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the buckets and the values of a sequence, shapes (n_buckets,), buckets distinct and ascending.
 
-        ``text`` identifies the sequence: what it was split into is remembered.
+        ``text`` identifies the sequence: its split is cached.
         """
         found = self._memo.get(text)
         if found is None:

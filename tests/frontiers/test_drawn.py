@@ -340,7 +340,7 @@ def test_a_file_with_other_vectors_is_refused(tmp_path: Path) -> None:
         if frontier.changed:
             frontier.checkpoint()
         frontier.close()
-        with pytest.raises(ResumeError, match=f"keeps {then}, now it should keep {now}; .*another JOBDIR"):
+        with pytest.raises(ResumeError, match=f"keeps {then}, but this policy needs {now}; .*another JOBDIR"):
             sqlite_frontier(frontier.path, keeps)
     empty = sqlite_frontier(tmp_path / "empty")
     empty.checkpoint()

@@ -231,7 +231,7 @@ def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
     assert len(told) == 4
     assert len(set(told)) == 1
     assert str(path) in told[0]
-    assert "everything up to the last checkpoint is there" in told[0]
+    assert "everything up to the last checkpoint is saved" in told[0]
     again = sqlite_frontier(path)
     assert contents(again).keys() == {*range(500)}
     assert again.notes == {"step": b"1"}

@@ -117,9 +117,9 @@ def test_numbers_of_numpy_are_stored(tmp_path: Path, arm: str, rank: str) -> Non
 def test_what_is_no_place_changes_nothing(frontier: Any, bad: Placement) -> None:
     """It is refused before any link is pushed or moved, those before it in the list included."""
     frontier.push(links(1, 2), [Placement(0, 1.0), Placement(0, 2.0)])
-    with pytest.raises(FrontierError, match="is no place"):
+    with pytest.raises(FrontierError, match="is not a valid placement"):
         frontier.push(links(3, 4, 5), [Placement(5, 9.0), bad, None])
-    with pytest.raises(FrontierError, match="is no place"):
+    with pytest.raises(FrontierError, match="is not a valid placement"):
         frontier.move([1, 2], [Placement(5, 9.0), bad])
     frontier.check()
     assert frontier.states([3, 4, 5]) == [State.NEW] * 3

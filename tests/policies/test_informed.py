@@ -41,7 +41,7 @@ def test_who_was_not_told_says_so(make) -> None:
     """Placing anything without the truth raises an error that names the policy and what to do."""
     policy = make()
     crawl = Crawl(policy, frontier=memory_frontier, strict=True)
-    with pytest.raises(PolicyError, match=rf"{type(policy).__name__} was not told .* call inform\(truth\)"):
+    with pytest.raises(PolicyError, match=rf"{type(policy).__name__} was not given .* call inform\(truth\)"):
         crawl.add(links(1))
 
 

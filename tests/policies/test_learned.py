@@ -327,9 +327,9 @@ def test_what_was_learned_otherwise_is_refused(params: dict[str, Any], said: str
     ("content", "said"),
     [
         (None, "there is no file"),
-        (b"", "is no file of what was learned"),
-        (b"learned", "is no file of what was learned"),
-        (pickle.dumps({"theta": 0.75}), "is no file of what was learned"),
+        (b"", "is not a file of what was learned"),
+        (b"learned", "is not a file of what was learned"),
+        (pickle.dumps({"theta": 0.75}), "is not a file of what was learned"),
     ],
 )
 def test_what_is_no_such_file_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Waiting links with vectors, to be drawn from."""
+"""Queued links with vectors, for drawing."""

@@ -1,9 +1,9 @@
-"""The links of one arm in the order of their ages, in four bytes each, of which any can be found, drawn or divided off.
+"""The links of one arm in the order of their ages, in four bytes each; any can be found, drawn or split off.
 
-Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be
-divided in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short
-arrays, oldest first; and a division only counts for each of them how many go, and takes it apart when somebody looks
-into it.
+Three requirements conflict: draws may depend on the queued links but not on links that left before, an arm of
+millions is to be split in some milliseconds, and adding or removing a link takes one microsecond. So the slots of an
+arm are in short arrays, oldest first. A split only counts how many slots of each array move, and divides the array
+when it is next read.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from scrapy_focus.frontiers.saved import Saved
 
-SIZE = 4096  # slots of a full chunk; one into which more are put is cut when it has twice as many
-LAZY = 32  # chunks of an arm from which on a division is put off
-_FEW = 4  # a part of less than one in so many is taken out at once
+SIZE = 4096  # slots of a full chunk; a chunk is cut at twice as many
+LAZY = 32  # chunks of an arm from which a split is delayed
+_FEW = 4  # a part smaller than one in so many is taken out at once
 
 
 class Part:
-    """Those slots of a chunk that a mask names, not yet taken out; a chunk that is shared is never changed."""
+    """The slots of a chunk selected by a mask, not yet taken out; a shared chunk is never changed."""
 
     __slots__ = ("chunk", "length", "mask")
 
@@ -51,8 +51,8 @@ class Part:
 class Members:
     """Slots, oldest first; ``ages`` is the column of the caller with the age of each, in every method.
 
-    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of
-    those in the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is
+    ``chunks`` are sorted by age, and none is empty. ``lows`` has an age for each: at most those of its own slots, and
+    above all those of the chunk before. No slot is younger than ``last``. A slot may not change its age while it is
     here.
     """
 
@@ -71,7 +71,7 @@ class Members:
         return np.frombuffer(b"".join([self.chunk(at) for at in range(len(self.chunks))]), np.int32)
 
     def chunk(self, at: int) -> array[int]:
-        """Return a chunk, taken apart if that was put off."""
+        """Return a chunk, after any delayed split."""
         found = self.chunks[at]
         if isinstance(found, Part):
             found = self.chunks[at] = found.whole()
@@ -88,7 +88,7 @@ class Members:
         return np.array([self.chunk(at)[w] for at, w in zip(chunks.tolist(), within, strict=True)], np.int32)
 
     def take_apart(self, most: int) -> bool:
-        """Take some chunks apart for which that was put off, and say whether none is left."""
+        """Do the delayed splits of some chunks, and return whether none is left."""
         for at, chunk in enumerate(self.chunks):
             if isinstance(chunk, Part):
                 if not most:
@@ -98,7 +98,7 @@ class Members:
         return True
 
     def insert(self, slot: int, age: int, ages: Sequence[int]) -> int:
-        """Put a slot in, and return the number of the chunk that has one more, -1 if they are others now."""
+        """Put a slot in, and return the number of the chunk that grew, -1 if the chunks were renumbered."""
         chunks = self.chunks
         if age > self.last:
             self.last = age
@@ -124,7 +124,7 @@ class Members:
         return -1
 
     def append(self, slots: Sequence[int], young: Sequence[int]) -> int:
-        """Put slots in, oldest first, of ages that are larger than all here; return as :meth:`insert` does, for all."""
+        """Put slots in, oldest first, all younger than those here; return as :meth:`insert` does, for all."""
         self.last = young[-1]
         chunks = self.chunks
         if chunks and len(chunks[-1]) + len(slots) <= SIZE and not isinstance(chunks[-1], Part):
@@ -136,7 +136,7 @@ class Members:
         return -1
 
     def discard(self, slot: int, age: int, ages: Sequence[int]) -> int | None:
-        """Take a slot out, and return as :meth:`insert` does; ``None`` where it is not here."""
+        """Take a slot out, and return as :meth:`insert` does; ``None`` if it is not here."""
         at = bisect_right(self.lows, age) - 1
         if at < 0:
             return None
@@ -166,7 +166,7 @@ class Members:
         self._join()
 
     def merge(self, slots: NDArray[np.int32], ages: NDArray[np.int32]) -> None:
-        """Put slots in, oldest first, shape (n,); linear in all where they are not all younger than those here."""
+        """Put slots in, oldest first, shape (n,); linear in all unless they are younger than those here."""
         if not len(slots):
             return
         last = int(ages[slots[-1]])
@@ -184,10 +184,10 @@ class Members:
         self.last = max(self.last, last)
 
     def divide(self, above: Callable[[NDArray[np.int32]], NDArray[np.bool_]]) -> tuple[Members, Members]:
-        """Return two in place of this one: the slots for which a question is answered no, and yes.
+        """Return two in place of this one: the slots with the answer no, and those with yes.
 
-        Linear, about five nanoseconds a slot; where there are many, they are only counted, and moved when that is asked
-        for (:meth:`chunk`).
+        Linear, about five nanoseconds a slot; if there are many, they are only counted, and moved on demand
+        (:meth:`chunk`).
         """
         self._join()
         chunks = [self.chunk(at) for at in range(len(self.chunks))]
@@ -204,7 +204,7 @@ class Members:
         return no, yes
 
     def check(self, ages: Sequence[int], where: str) -> None:
-        """Raise FrontierError if an invariant does not hold; linear. ``where`` says whose slots they are."""
+        """Raise FrontierError if an invariant is broken; linear. ``where`` names the owner in errors."""
         theirs = [ages[slot] for slot in self.slots()]
         require(theirs == sorted(set(theirs)), f"the members of {where} are not in order")
         require(all(age <= self.last for age in theirs), f"a member of {where} is younger than the youngest")
@@ -216,7 +216,7 @@ class Members:
             require(ends, f"a chunk of {where} ends behind the bound of the next")
 
     def _join(self) -> None:
-        """Have fewer chunks where they are short."""
+        """Merge short chunks."""
         if len(self) * 2 >= len(self.chunks) * SIZE:
             return
         chunks = [self.chunk(at) for at in range(len(self.chunks))]
@@ -264,7 +264,7 @@ class Members:
 
 
 def save_members(arms: Sequence[Members], saved: Saved) -> None:
-    """Put in all columns of the members of some arms; what was put off is done."""
+    """Add all columns of the members of some arms; delayed splits are done."""
     chunks = [members.chunk(at) for members in arms for at in range(len(members.chunks))]
     saved.put_ints("last", (members.last for members in arms))
     saved.put_ints("chunks", (len(members.chunks) for members in arms))

@@ -1,4 +1,4 @@
-"""Hosts that are closed for a while: what that hides is counted as links come and go, and not at each question."""
+"""Closed hosts: their hidden links are counted as links come and go, and not at each question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_HOSTS = np.zeros(0, np.bool_)
 
 
 class Closing:
-    """Which numbers a set of names has, as long as the same set comes."""
+    """The numbers of a set of names, cached while the same set is passed."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
@@ -28,9 +28,9 @@ class Closing:
         self._mask = _NO_HOSTS
 
     def mask(self, names: frozenset[str]) -> NDArray[np.bool_] | None:
-        """Return which hosts are among the names, shape (n_hosts,), ``None`` for no names. Not to be written to.
+        """Return which hosts are among the names, shape (n_hosts,), ``None`` for no names. Read-only.
 
-        The same array comes as long as the names and the hosts are the same.
+        The same array is returned while the names and the hosts are unchanged.
         """
         if not names:
             return None
@@ -46,9 +46,9 @@ class Closing:
 
 
 class ClosingPairs(Pairs):
-    """Pairs that know how many links of each arm wait on hosts that are closed.
+    """Pairs that count how many links of each arm are queued for closed hosts.
 
-    ``_hidden`` has that by arm, ``_closed`` a byte for each host, which is 1 if it is closed.
+    ``_hidden`` has that count by arm, ``_closed`` a byte for each host, which is 1 if it is closed.
     """
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ class ClosingPairs(Pairs):
             self._hide(arm, n)
 
     def close(self, mask: NDArray[np.bool_]) -> None:
-        """From now on these hosts are closed, shape (n_hosts,), and no others; linear in the pairs of those that were
-        not, or are no more, and in all at most.
+        """Close these hosts, shape (n_hosts,), and open all others; linear in the pairs of hosts that change, at most
+        in all.
         """
         if mask is self._mask:
             return
@@ -78,14 +78,14 @@ class ClosingPairs(Pairs):
         self._hidden = array("q", hidden.tobytes())
 
     def awake_beside(self, waiting: NDArray[np.int64], shut: list[int]) -> NDArray[np.int64]:
-        """Return how many of the links that wait in each arm are on hosts neither closed nor shut, shape (n_arms,)."""
+        """Return how many queued links of each arm are on hosts neither closed nor shut, shape (n_arms,)."""
         counts = self.awake(waiting, [host for host in shut if not self._closed[host]])
         hidden = np.frombuffer(self._hidden, np.int64)
         counts[: len(hidden)] -= hidden
         return counts
 
     def check_hidden(self) -> None:
-        """Raise FrontierError if what is hidden is not what waits on closed hosts; linear."""
+        """Raise FrontierError if the hidden counts are wrong; linear."""
         hidden = [0] * len(self._hidden)
         for arm, host, n in zip(self.arm, self.host, self.count, strict=True):
             if n and host < len(self._closed) and self._closed[host]:

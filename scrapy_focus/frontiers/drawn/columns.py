@@ -1,7 +1,7 @@
-"""Waiting links with their vectors, in arms that can be divided: 16 bytes a link, and its vector.
+"""Queued links with their vectors, in arms that can be split: 16 bytes a link, and its vector.
 
-A tree over links grows while millions wait in its leaves. So an arm is told to be divided and nothing is moved on
-disk; the vector of a link says where it waits, whichever arm was written down for it.
+A tree over links grows while millions are queued in its leaves. So a split is declared and nothing is moved on disk:
+the vector of a link determines its arm, whichever arm was stored for it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.drawn.scarce import Scarce
     from scrapy_focus.frontiers.saved import Saved
 
-_DENSE = 1000  # slots of which one is looked up among the others, and not in a column of all
+_DENSE = 1000  # slots for which single lookups are as fast as a search in the whole column
 
 
 class Columns:
-    """Slots of waiting links, each with a record number that the caller gave it, and an age.
+    """Slots of queued links, each with a record number from the caller, and an age.
 
-    A slot has an arm (-1: no link waits in it), a host, a record, and a vector of ``width`` bytes. The arm that it has
-    in its column is one from which :meth:`arm` leads to the one where it waits, along the divisions since: the vector
-    decides at each. ``_most`` has for each arm the largest value of each column with which a link stays in it.
+    A slot has an arm (-1: not in use), a host, a record, and a vector of ``width`` bytes. The arm in its column may
+    be an old one: :meth:`arm` leads from it along later splits to the current one, by the vector. ``_most`` has for
+    each arm the largest value of each column with which a link stays in it.
 
-    What :class:`~scrapy_focus.frontiers.drawn.pool.Pool` knows besides is kept up here: ``_flat`` is made when
-    something is drawn, and lasts until arms have other chunks: all of them (``None`` while some have parts), their
-    lengths, and the number of the first one of each arm. ``_scarce`` is by arm. ``_pairs`` counts the links of each
-    arm and host from the first time on that somebody asks for them until an arm is divided.
+    The data of :class:`~scrapy_focus.frontiers.drawn.pool.Pool` are maintained here. ``_flat`` is made at a draw, and
+    lasts until arms have other chunks: all of them (``None`` while splits are delayed), their lengths, and the number
+    of the first one of each arm. ``_scarce`` is by arm. ``_pairs`` counts the links of each arm and host, from the
+    first request until an arm is split.
     """
 
     def __init__(self, width: int, *, ages: bool) -> None:
-        """``ages``: whether links have other ages than their record numbers."""
+        """``ages``: whether ages differ from record numbers."""
         self.width = width
         self.record = array("i")
         self.age = array("i") if ages else self.record
@@ -59,8 +59,8 @@ class Columns:
         self._most = bytearray()
         self._pairs: ClosingPairs | None = None
         self._scarce: dict[int, Scarce] = {}
-        self._closed: NDArray[np.bool_] | None = None  # at the last draw, as long as _scarce holds something
-        self._put_off: list[int] = []  # arms that may have parts
+        self._closed: NDArray[np.bool_] | None = None  # at the last draw, while _scarce is not empty
+        self._put_off: list[int] = []  # arms that may have delayed splits
         self._flat: tuple[list[array[int]] | None, array[int], list[int]] | None = None
         self._n = 0
 
@@ -69,12 +69,12 @@ class Columns:
 
     @property
     def waiting(self) -> NDArray[np.int64]:
-        """How many links wait in each arm, shape (n_arms,)."""
+        """How many links are queued in each arm, shape (n_arms,)."""
         return np.frombuffer(self._waiting, np.int64)[: len(self._arms)]
 
     @property
     def host_waiting(self) -> NDArray[np.int32]:
-        """How many links wait on each host, shape (n_hosts,); of no use once a host comes."""
+        """How many links are queued for each host, shape (n_hosts,); invalid once a host is added."""
         return np.frombuffer(self._host_waiting, np.int32)
 
     def host(self, name: str) -> int:
@@ -103,7 +103,7 @@ class Columns:
         arms: Sequence[int],
         vectors: Sequence[bytes],
     ) -> None:
-        """Let records wait in arms to which their vectors belong (:meth:`route`), in the :meth:`next_slots`."""
+        """Queue records in arms that their vectors belong to (:meth:`route`), in the :meth:`next_slots`."""
         slots, free = self.next_slots(len(records)), min(len(records), len(self._free))
         own_ages, width = self.age is not self.record, self.width
         for at in range(free):
@@ -138,7 +138,7 @@ class Columns:
             self._enter_many(its_slots, its_ages, arm, its_hosts)
 
     def remove(self, slot: int) -> None:
-        """Let the link of a slot wait no longer; the slot is used again."""
+        """Remove the link of a slot; the slot is reused."""
         host = self._host[slot]
         self._leave(slot, self.arm(slot), host)
         self._host_waiting[host] -= 1
@@ -147,7 +147,7 @@ class Columns:
         self._n -= 1
 
     def remove_many(self, slots: NDArray[np.int32]) -> None:
-        """Let the links of many slots, each of which comes once, wait no longer; linear in the links of their arms."""
+        """Remove the links of different slots; linear in the links of their arms."""
         if not len(slots):
             return
         hosts = np.frombuffer(self._host, np.int32)[slots]
@@ -171,7 +171,7 @@ class Columns:
         self._flat = None
 
     def replace(self, slot: int, arm: int, vector: bytes) -> None:
-        """Give a waiting link another vector, and the arm to which that belongs."""
+        """Give a queued link another vector, and its arm."""
         old = self.arm(slot)
         self._vectors[slot * self.width : (slot + 1) * self.width] = vector
         self._arm[slot] = arm
@@ -181,11 +181,11 @@ class Columns:
             self._enter(slot, self.age[slot], arm, host)
 
     def waits(self, slot: int) -> bool:
-        """Whether a link waits in a slot."""
+        """Whether a slot has a queued link."""
         return 0 <= slot < len(self._arm) and self._arm[slot] >= 0
 
     def waiting_among(self, slots: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return those of some numbers that are slots in which a link waits, ascending, each once."""
+        """Return the numbers that are slots with a queued link, ascending, without repetition."""
         if len(slots) * _DENSE < len(self._arm):
             return np.array(sorted({slot for slot in slots.tolist() if self.waits(slot)}), np.int32)
         chosen = np.zeros(len(self._arm), np.bool_)
@@ -194,22 +194,22 @@ class Columns:
         return np.flatnonzero(chosen).astype(np.int32)
 
     def place(self, slot: int) -> tuple[int, int, float]:
-        """Return the host, the arm and the rank of a waiting link."""
+        """Return the host, the arm and the rank of a queued link."""
         return self._host[slot], self.arm(slot), 0.0
 
     def arm(self, slot: int) -> int:
-        """Return the arm in which a link waits."""
+        """Return the arm where a link is queued."""
         arm = self._arm[slot]
         if arm in self.divisions:
             arm = self._arm[slot] = self.follow(arm, self.vector(slot))
         return arm
 
     def members(self, arm: int) -> NDArray[np.int32]:
-        """Return the slots of the links that wait in an arm, the oldest first."""
+        """Return the slots of the links queued in an arm, the oldest first."""
         return self._arms[arm].slots() if 0 <= arm < len(self._arms) else np.zeros(0, np.int32)
 
     def vector(self, slot: int) -> bytes:
-        """Return the vector of a waiting link."""
+        """Return the vector of a queued link."""
         return bytes(self._vectors[slot * self.width : (slot + 1) * self.width])
 
     def vectors(self, slots: Sequence[int] | NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -221,7 +221,7 @@ class Columns:
         return np.frombuffer(self._host, np.int32)[slots]
 
     def follow(self, arm: int, vector: bytes) -> int:
-        """Return the arm in which a link of this vector waits that is said to be in an arm."""
+        """Return the arm of a link with this vector whose stored arm is given."""
         while arm in self.divisions:
             for column, above, new_arm in self.divisions[arm]:
                 if vector[column] > above:
@@ -232,7 +232,7 @@ class Columns:
         return arm
 
     def route(self, arms: list[int], vectors: NDArray[np.uint8]) -> list[int]:
-        """Return the arms in which links of some vectors, shape (n, width), wait that are said to be in others."""
+        """Return the arms of links with these vectors, shape (n, width), whose stored arms are given."""
         if not self.divisions or not arms:
             return arms
         most = np.frombuffer(self._most, np.uint8).reshape(-1, self.width)
@@ -243,7 +243,7 @@ class Columns:
         return arms
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
-        """Let the links of an arm with more than ``above`` in a column wait in another from now on.
+        """Move the links of an arm with more than ``above`` in a column to another one, now and in future.
 
         Linear in the links of the arm, some five nanoseconds each.
         """
@@ -282,7 +282,7 @@ class Columns:
             )
 
     def grow(self, n_arms: int) -> None:
-        """Have at least so many arms."""
+        """Create arms up to this number."""
         more = n_arms - len(self._arms)
         if more <= 0:
             return
@@ -297,7 +297,7 @@ class Columns:
     def load(
         self, records: NDArray[np.int32], hosts: NDArray[np.int32], arms: NDArray[np.int32], vectors: NDArray[np.uint8]
     ) -> NDArray[np.int32]:
-        """Put links in, oldest first, with their records as ages, and return their slots; nothing was divided yet."""
+        """Add links, oldest first, with their records as ages, and return their slots; before any split."""
         first = len(self.record)
         slots = np.arange(first, first + len(records), dtype=np.int32)
         self.record.frombytes(records.tobytes())
@@ -318,7 +318,7 @@ class Columns:
         return slots
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here but its hosts, with all divisions; ages are records."""
+        """Add all columns except those of the hosts, with all splits; ages are records."""
         saved.put("record", "i", self.record)
         saved.put("arm", "i", self._arm)
         saved.put("host", "i", self._host)
@@ -332,7 +332,7 @@ class Columns:
         save_members(self._arms, saved.under("arms"))
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved, with the hosts that are here; ages are records."""
+        """Restore the saved columns, with the hosts that are here; ages are records."""
         self.record = self.age = saved.take("record", "i")
         self._arm, self._host, self._free = (saved.take(name, "i") for name in ("arm", "host", "free"))
         self._vectors, self._most = saved.take("vectors", "B"), saved.take("most", "B")
@@ -344,7 +344,7 @@ class Columns:
         self._n = int(self.waiting.sum())
 
     def check(self) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
         n = len(self.record)
         require(len(self._arm) == len(self._host) == len(self.age) == n, "the columns have other lengths")
         require(len(self._vectors) == n * self.width, "the vectors are not one for each slot")
@@ -401,7 +401,7 @@ class Columns:
             self._pairs.add(host, arm, 1)
 
     def _enter_many(self, slots: list[int], ages: list[int], arm: int, hosts: list[int]) -> None:
-        """Let links wait in an arm, oldest first."""
+        """Queue links in an arm, oldest first."""
         if arm >= len(self._arms):
             self.grow(arm + 1)
         members = self._arms[arm]

@@ -1,4 +1,4 @@
-"""A frontier that has a vector of each waiting link in memory, for policies that choose by vectors."""
+"""A frontier that keeps a vector of each queued link in memory, for policies that choose by vectors."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _DTYPE, _BYTES = attrgetter("dtype"), {np.dtype(np.uint8)}
 
 
 class DrawnFrontier(Ledger):
-    """A :class:`~scrapy_focus.core.frontier.Drawn` frontier: a pool in memory, and records wherever they like.
+    """A :class:`~scrapy_focus.core.frontier.Drawn` frontier: a pool in memory, and any kind of records.
 
     Raises
     ------
     FrontierError
-        If a vector cannot have this width.
+        If the width of vectors is invalid.
     """
 
     def __init__(self, records: Records, width: int) -> None:
@@ -61,9 +61,7 @@ class DrawnFrontier(Ledger):
         return len(self._pool) + self.asleep - before
 
     def _push_together(self, given: _Together, origin: int) -> bool:
-        """Push links that come once each and are to wait now; where one sleeps or was probed, change nothing, and say
-        no.
-        """
+        """Push distinct links for now; if one sleeps or was probed, change nothing and return ``False``."""
         pool, links = self._pool, given.links
         keys = [link.key for link in links]
         slots, new = self._known.setdefault_many(keys, pool.next_slots(len(links)), NEW)
@@ -85,7 +83,7 @@ class DrawnFrontier(Ledger):
         return True
 
     def _insert(self, came: _Together, origin: int) -> None:
-        """Store links that are new, and let them wait."""
+        """Store and queue new links."""
         pool = self._pool
         hosts = pool.numbers([link.host for link in came.links])
         numbers = self._records.store_many(came.links, hosts, origin, came.arms, came.vectors, came.methods)
@@ -107,7 +105,7 @@ class DrawnFrontier(Ledger):
                 self._move_sleeper(key, slot, place)
                 batch.insert(len(links))
             elif slot >= 0:
-                if slot in batch:  # the link comes twice
+                if slot in batch:  # the link is repeated
                     batch.insert(len(links))
                 self._move(slot, place)
             elif slot != FLYING:
@@ -191,7 +189,7 @@ class DrawnFrontier(Ledger):
         return [record.url for record in self._records.read([int(number) for number in numbers])]
 
     def _move(self, slot: int, place: _Place) -> None:
-        """Give a waiting link another place; without a vector it keeps its own."""
+        """Move a queued link; without a vector it keeps its own."""
         pool, (arm, vector, method, after) = self._pool, place
         if vector is None:
             vector = pool.vector(slot)
@@ -200,7 +198,7 @@ class DrawnFrontier(Ledger):
         pool.replace(slot, arm, vector)
 
     def _move_sleeper(self, key: int, slot: int, place: _Place) -> None:
-        """Give a link another place that sleeps, or is to sleep."""
+        """Move a link that sleeps, or is to sleep."""
         pool, (arm, vector, method, after) = self._pool, place
         if vector is None:
             vector = self._sleepers.get(ASLEEP - slot).vector if slot <= ASLEEP else pool.vector(slot)
@@ -223,7 +221,7 @@ class DrawnFrontier(Ledger):
 
     def _fly(self, slot: int, pick_id: int) -> Pick:
         pick = super()._fly(slot, pick_id)
-        if self._pool.divisions and pick.memo is not None:  # its record may have an arm that was divided since
+        if self._pool.divisions and pick.memo is not None:  # its record may have an arm that was split since
             self._records.replace(self._held[pick.id].number, pick.arm, 0.0, pick.memo.tobytes(), pick.method, 0.0)
         return pick
 
@@ -246,33 +244,33 @@ class DrawnFrontier(Ledger):
 
 
 class _Place(NamedTuple):
-    """Where a link is to wait."""
+    """Return where a link is to be queued."""
 
-    arm: int  # after all divisions, where there is a vector
+    arm: int  # after all splits, if there is a vector
     vector: bytes | None
     method: Method
     after: float
 
 
 def _are_plain(arms: Sequence[Any], ranks: Sequence[Any]) -> bool:
-    """Whether arms and ranks are numbers of Python's own types, and such as may be."""
+    """Whether arms and ranks are valid plain Python numbers."""
     if {*map(type, arms)} != {int} or {*map(type, ranks)} != {float}:
         return False
     return min(arms) >= 0 and not any(map(isnan, ranks))
 
 
 class _Together(NamedTuple):
-    """Links that come once each, all with a vector and none for later; and where they are to wait."""
+    """Distinct links, all with a vector and for now; and their places."""
 
     links: Sequence[Link]
-    arms: list[int]  # after all divisions
+    arms: list[int]  # after all splits
     vectors: list[bytes]
     methods: list[Method]
 
     @classmethod
     def of(cls, pool: Pool, links: Sequence[Link], placements: Sequence[Placement | None]) -> _Together | None:
-        """Return those of some links that have a place; ``None`` if there is none, or if one has no vector, is for
-        later, or comes twice, or has no numbers of Python's own types.
+        """Return the links that have a placement; ``None`` if there is none, or if one has no vector, is for later,
+        is repeated, or has NumPy numbers.
         """
         given: Sequence[Any] = placements
         if None in placements:
@@ -333,7 +331,7 @@ def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
         other = next(len(memo) for memo in memos if len(memo) != width)
         raise FrontierError(f"a placement has a vector of width {other}; this frontier keeps vectors of width {width}")
     if {*map(_DTYPE, memos)} == _BYTES:
-        with suppress(TypeError):  # which one that is a part of another raises
+        with suppress(TypeError):  # a ragged list raises one of these
             return np.frombuffer(b"".join(memos), np.uint8).reshape(-1, width)
     given = np.concatenate(memos)
     with np.errstate(invalid="ignore"):
@@ -345,7 +343,7 @@ def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
 
 
 class _Batch:
-    """New links of one push that the pool gets together; ``slot`` is that of the next."""
+    """New links of one push that the pool receives together; ``slot`` is the next free one."""
 
     def __init__(self, pool: Pool, most: int) -> None:
         self._pool = pool
@@ -364,7 +362,7 @@ class _Batch:
         self.slot = self._slots[len(self._links)]
 
     def insert(self, most: int) -> None:
-        """Let the pool have them; so many more may come."""
+        """Add them to the pool; so many more may come."""
         if self._links:
             self._pool.insert(*zip(*self._links, strict=True))
         self._begin(most)

@@ -1,8 +1,8 @@
-"""Which waiting links are drawn, where arms have vectors and no order.
+"""How queued links are drawn, in arms with vectors and without an order.
 
-What a policy with a tree over links needs is a fair sample of each leaf, hosts that take nothing left out. And a
-crawl that was stopped must go on as if it had not been: so what is drawn is a function of a random number and of
-which links wait where, by their ages, and not of who left before, nor of what was found out on the way.
+A policy with a tree over links needs a fair sample of each leaf, without busy hosts. And a resumed crawl must
+continue as if it had not been stopped. So a draw is a function of a random number and of the links queued in each
+arm, by their ages. It does not depend on links that left before, nor on cached results.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-TRIALS = (4, 16, 64)  # links that are looked at for one that does not fit, before all of the arm are
+TRIALS = (4, 16, 64)  # tries for a link before its whole arm is read
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _MASK = (1 << 64) - 1
-_BLOCK = 1 << 14  # hosts that are looked at together
-_AT_ONCE = 8  # chunks that are taken apart by the way
-FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one, not with all others ...
-MANY_ARMS = 16  # ... where these are so many
+_BLOCK = 1 << 14  # hosts that are checked together
+_AT_ONCE = 8  # delayed splits that are done at a time
+FEW_ARMS, FEW_CHUNKS = 8, 16  # checked one by one, not with all others ...
+MANY_ARMS = 16  # ... if these are so many
 
 
 class Pool(Columns):
-    """Waiting links to draw from."""
+    """Queued links to draw from."""
 
     def __init__(self, width: int, *, ages: bool) -> None:
         super().__init__(width, ages=ages)
@@ -47,8 +47,8 @@ class Pool(Columns):
     def shut(
         self, busy: Collection[str], closed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return which hosts are busy or closed, shape (n_hosts,), ``None`` where something waits on none of them; and
-        which of these are closed.
+        """Return which hosts are busy or closed, shape (n_hosts,), ``None`` if none of them has a queued link; and
+        which are closed.
         """
         names, more = parts_of(busy)
         closed, mask = self._fitted(closed), self._closing.mask(names)
@@ -62,11 +62,11 @@ class Pool(Columns):
         return shut, closed
 
     def _busy(self, busy: Collection[str]) -> list[int]:
-        """Return the numbers of those busy hosts on which something waits."""
+        """Return the numbers of the busy hosts with queued links."""
         return [host for host in self.hosts.known(busy) if self._host_waiting[host]]
 
     def is_open(self, shut: NDArray[np.bool_] | None) -> bool:
-        """Whether anything waits on a host that is not shut; quick where much does."""
+        """Whether any link is queued for a host that is not shut; fast if many are."""
         if shut is None or not self._n:
             return self._n > 0
         waiting = self.host_waiting
@@ -74,10 +74,10 @@ class Pool(Columns):
         return any(((waiting[at : at + _BLOCK] > 0) & ~shut[at : at + _BLOCK]).any() for at in starts)
 
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
-        """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,).
+        """Return how many links of each arm are queued for hosts that are not busy, shape (n_arms,).
 
-        Linear in all links, about 0.1 us each, the first time that something waits on a busy host, and the first time
-        after a division.
+        Linear in all links, about 0.1 us each, the first time that a busy host has a queued link, and the first time
+        after a split.
         """
         names, more = parts_of(busy)
         mask, shut = self._closing.mask(names), self._busy(more)
@@ -99,8 +99,8 @@ class Pool(Columns):
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Return the slots, arms and hosts of links drawn with replacement, so many of each arm, shape (k,) each.
 
-        Each draw has random numbers of its own for each link that it looks at, so that the result does not depend on
-        which links nobody had to look at.
+        Each draw has separate random numbers for each link that it tries, so that the result does not depend on
+        skipped tries.
         """
         shut, closed = self.shut(busy, closed)
         if not self.is_open(shut):
@@ -157,7 +157,7 @@ class Pool(Columns):
     def everything(
         self, busy: Collection[str], closed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the slots, arms and hosts of all links on hosts that are open, oldest first in each arm."""
+        """Return the slots, arms and hosts of all links on open hosts, oldest first in each arm."""
         shut, _ = self.shut(busy, closed)
         slots = np.concatenate([_NOTHING, *(members.slots() for members in self._arms)])
         arms = np.repeat(np.arange(len(self._arms), dtype=np.int32), self.waiting)
@@ -172,8 +172,8 @@ class Pool(Columns):
         busy: Collection[str],
         closed: NDArray[np.bool_] | None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the slots, arms and hosts of the oldest links on hosts that are open, so many of each arm, or as many
-        as there are, shape (k,) each; linear in those on other hosts.
+        """Return the slots, arms and hosts of the oldest links on open hosts, so many of each arm at most, shape (k,)
+        each; linear in those on other hosts.
         """
         shut, _ = self.shut(busy, closed)
         hosts = np.frombuffer(self._host, np.int32)
@@ -209,9 +209,9 @@ class Pool(Columns):
         return fitted
 
     def _at(self, arms: NDArray[np.integer], places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the slots at some places of some arms, which ascend, counted from the oldest, all of shape (n,).
+        """Return the slots at ascending places of some arms, counted from the oldest, all of shape (n,).
 
-        Linear in the arms and their chunks, but not where few are asked for.
+        Linear in the arms and their chunks, except for small requests.
         """
         if self._put_off:
             self._take_apart()
@@ -236,7 +236,7 @@ class Pool(Columns):
         return np.array([chunks[c][w] for c, w in zip(found.tolist(), within, strict=True)], np.int32)
 
     def _few(self, arms: NDArray[np.integer]) -> list[int]:
-        """Return which arms these are, ascending, where they and their chunks are few; else nothing."""
+        """Return these arms, ascending, if they and their chunks are few; else nothing."""
         if not len(arms) or not FEW_ARMS:
             return []
         some = [int(arms[0])]
@@ -254,7 +254,7 @@ class Pool(Columns):
         return whole if len(whole) == len(chunks) else None, array("i", map(len, chunks)), firsts[:-1]
 
     def _take_apart(self) -> None:
-        """Go on with divisions that were put off."""
+        """Do some delayed splits."""
         if self._arms[self._put_off[-1]].take_apart(_AT_ONCE):
             self._put_off.pop()
             self._flat = None
@@ -262,7 +262,7 @@ class Pool(Columns):
     def _hopeful(
         self, missing: NDArray[np.int64], arms: NDArray[np.int32], slots: NDArray[np.int32], shut: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """Return those of some draws that may still find something, and give the others the slot -1."""
+        """Return the draws that may still find something, and give the others the slot -1."""
         if not self._scarce or not len(missing):
             return missing
         of = arms[missing]
@@ -282,12 +282,12 @@ class Pool(Columns):
         slots = (members if scarce.kept is None else scarce.kept).slots()
         theirs = hosts[slots]
         if closed is not None and 2 * np.count_nonzero(~closed[theirs]) < len(slots):
-            del self._scarce[arm]  # much has closed since: look again
+            del self._scarce[arm]  # many hosts closed since: read again
         left: NDArray[np.int32] = slots[~shut[theirs]]
         return left
 
     def _remember(self, closed: NDArray[np.bool_] | None) -> None:
-        """Note which hosts are closed now; once one is opened again, what is known of scarce arms is void."""
+        """Record the closed hosts; once one is opened again, the cached scarce arms are invalid."""
         if closed is None:
             closed = np.zeros(len(self.hosts), np.bool_)
         if self._closed is not None and (self._closed & ~closed[: len(self._closed)]).any():

@@ -1,1 +1,1 @@
-"""Waiting links in the order of their ranks."""
+"""Queued links in the order of their ranks."""

@@ -1,4 +1,4 @@
-"""A frontier in which the best rank of an arm leaves first."""
+"""A frontier where the best rank of an arm leaves first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RankedFrontier(Ledger):
-    """A :class:`~scrapy_focus.core.frontier.Ranked` frontier: a queue in memory, and records wherever they like."""
+    """A :class:`~scrapy_focus.core.frontier.Ranked` frontier: a queue in memory, and any kind of records."""
 
     def __init__(self, records: Records) -> None:
         self._queue = Queue(ages=not records.by_age)

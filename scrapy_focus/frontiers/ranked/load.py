@@ -1,4 +1,4 @@
-"""A queue made at once of millions of links that were stored, in some seconds."""
+"""A queue built at once from millions of stored links, in some seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Loading:
-    """Fills a queue that is empty but for its hosts, and whose ages are its records.
+    """Fills a queue that has only hosts, and whose ages are its records.
 
     :meth:`add` as often as needed, then :meth:`finish` once.
     """
@@ -30,7 +30,7 @@ class Loading:
     def add(
         self, records: NDArray[np.int32], hosts: NDArray[np.int32], arms: NDArray[np.int32], ranks: NDArray[np.float64]
     ) -> NDArray[np.int32]:
-        """Put links in, oldest first, and return their slots; all of shape (n,)."""
+        """Add links, oldest first, and return their slots; all of shape (n,)."""
         queue, first = self._queue, len(self._queue.record)
         queue.record.frombytes(records.tobytes())
         queue.rank.frombytes(ranks.tobytes())
@@ -38,7 +38,7 @@ class Loading:
         return np.arange(first, first + len(records), dtype=np.int32)
 
     def finish(self) -> None:
-        """Make queues and counts of what was put in."""
+        """Build queues and counts from what was added."""
         queue, n = self._queue, len(self._queue.record)
         if not n:
             return
@@ -87,7 +87,7 @@ class Loading:
 
 
 def _in_order(ranks: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return slots by arm, host and rank; where all are equal the older link stands behind, and leaves first."""
+    """Return slots by arm, host and rank; among equals the older link is last, and leaves first."""
     order = (len(ranks) - 1 - np.argsort(ranks[::-1], kind="stable")).astype(np.int32)
     for part in (codes & 0xFFFFFFFF, codes >> 32):
         # two bytes are sorted ten times as fast as four

@@ -1,9 +1,9 @@
-"""Which link leaves next: the waiting links by arm, host, rank and age, in 30 to 45 bytes a link.
+"""Which link leaves next: the queued links by arm, host, rank and age, in 30 to 45 bytes a link.
 
-Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links,
-and tens of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads
-of its queues, and both hold numbers of slots instead of objects. URLs and all else that a link has stand elsewhere,
-by record.
+Three requirements conflict: taking the best link of an arm, skipping busy hosts without searching their links, and
+tens of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads of
+its queues, and both hold numbers of slots instead of objects. URLs and all other data of a link are elsewhere, by
+record.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from scrapy_focus.frontiers.saved import Saved
 
-TINY = 16  # links of a pair that are chained; more have a queue
-LONG = 4096  # links of a pair from which on a cut sifts its queue at once, so that their slots are used again
+TINY = 16  # chained links of a pair; with more, it has a queue
+LONG = 4096  # links of a pair from which a cut sifts its queue at once, so that their slots are reused
 QUEUED, NOTED = 1, 2
 
 
 class _Arm:
-    """``tops`` are the heads of the pairs of an arm, ``pairs`` is how many pairs have one."""
+    """``tops`` are the heads of the pairs of an arm, ``pairs`` is the number of pairs with a head."""
 
     __slots__ = ("pairs", "tops")
 
@@ -41,17 +41,17 @@ class _Arm:
 
 
 class Queue:
-    """Slots of waiting links, each with a record number that the caller gave it, and an age: the smaller is older.
+    """Slots of queued links, each with a record number from the caller, and an age: the smaller is older.
 
-    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts
-    while the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the
-    older is better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm
-    (2); only a slot with neither is used again, since ranks and ages in queues may not change. The head of a pair is
-    its best slot, is noted in the tops of its arm, and is the best entry of its queue that counts.
+    A slot has a rank, a pair (-1: not in use), a record, an age, and the next slot of its pair. The latter counts
+    while the pair has no queue: then the slots of the pair are chained, best first. Of two links of equal rank the
+    older is better. Flags tell whether a slot has an entry in the queue of a pair (1), and in the tops of an arm (2).
+    Only a slot with neither is reused, since ranks and ages in queues may not change. The head of a pair is its best
+    slot, is noted in the tops of its arm, and is the best valid entry of its queue.
     """
 
     def __init__(self, *, ages: bool) -> None:
-        """``ages``: whether links have other ages than their record numbers."""
+        """``ages``: whether ages differ from record numbers."""
         self.hosts = Hosts()
         self.pairs = Pairs()
         self.rank = array("d")
@@ -73,7 +73,7 @@ class Queue:
 
     @property
     def waiting(self) -> NDArray[np.int64]:
-        """How many links wait in each arm, shape (n_arms,)."""
+        """How many links are queued in each arm, shape (n_arms,)."""
         return np.frombuffer(self._waiting, np.int64)[: len(self._arms)]
 
     @property
@@ -82,7 +82,7 @@ class Queue:
         return np.frombuffer(self._heads)[: len(self._arms)]
 
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
-        """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
+        """Return how many links of each arm are queued for hosts that are not busy, shape (n_arms,)."""
         return self.pairs.awake(self.waiting, self.hosts.known(busy)) if busy else self.waiting.copy()
 
     def host(self, name: str) -> int:
@@ -90,7 +90,7 @@ class Queue:
         return self.hosts.number(name)
 
     def place(self, slot: int) -> tuple[int, int, float]:
-        """Return the host, the arm and the rank of a waiting link."""
+        """Return the host, the arm and the rank of a queued link."""
         pair = self.pair[slot]
         return self.pairs.host[pair], self.pairs.arm[pair], self.rank[slot]
 
@@ -100,7 +100,7 @@ class Queue:
         return self._free[-1] if self._free else len(self.rank)
 
     def insert(self, record: int, age: int, host: int, arm: int, rank: float) -> int:
-        """Let a record wait, and return its slot; O(log HOT)."""
+        """Queue a record, and return its slot; O(log HOT)."""
         pair = self.pairs.near.get(host << 32 | arm, -1)
         if pair < 0:
             pair = self._pair_of(host, arm)
@@ -136,7 +136,7 @@ class Queue:
         return slot
 
     def remove(self, slot: int) -> None:
-        """Let the link of a slot wait no longer; its record number is not used again here."""
+        """Remove the link of a slot; its record number is not used again here."""
         pair = self.pair[slot]
         arm, counts = self.pairs.arm[pair], self.pairs.count
         self.pair[slot] = -1
@@ -166,7 +166,7 @@ class Queue:
             self._heads[arm] = self.rank[best] if best >= 0 else -np.inf
 
     def best(self, arm: int, busy: Collection[str] = ()) -> int:
-        """Return the slot of the best link of an arm on a host that is not busy, -1 where there is none."""
+        """Return the slot of the best link of an arm on a host that is not busy, -1 if there is none."""
         if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
             return -1
         tops, rank, age = self._arms[arm].tops, self.rank, self.age
@@ -194,10 +194,10 @@ class Queue:
         return found
 
     def cut(self, counts: Mapping[int, int]) -> NDArray[np.int32]:
-        """Let the ``counts[arm]`` worst links of some arms wait no longer, and return their slots; linear in all.
+        """Remove the ``counts[arm]`` worst links of some arms, and return their slots; linear in all.
 
-        Some nanoseconds for each link that waits in one of these arms, and about a tenth of a microsecond for each
-        that leaves.
+        Some nanoseconds for each link queued in one of these arms, and about a tenth of a microsecond for each that
+        leaves.
         """
         slots = self._worst_of(counts)
         if not len(slots):
@@ -218,13 +218,13 @@ class Queue:
         return slots
 
     def scan(self, arm: int, size: int) -> Iterator[list[int]]:
-        """Yield the slots of an arm, so many at a time, in the order in which they are in memory."""
+        """Yield the slots of an arm, so many at a time, in memory order."""
         slots = np.sort(np.fromiter(self._in(arm), np.int32))
         for start in range(0, len(slots), size):
             yield slots[start : start + size].tolist()
 
     def grow(self, n_arms: int) -> None:
-        """Have at least so many arms."""
+        """Create arms up to this number."""
         self._arms.extend(_Arm() for _ in range(n_arms - len(self._arms)))
         more = max(n_arms, 2 * len(self._waiting)) - len(self._waiting)
         if n_arms > len(self._waiting):
@@ -232,7 +232,7 @@ class Queue:
             self._heads = self._heads + array("d", [-np.inf]) * more
 
     def save(self, saved: Saved) -> None:
-        """Put in all columns of what is here but its hosts; ages are records."""
+        """Add all columns except those of the hosts; ages are records."""
         saved.put("rank", "d", self.rank)
         saved.put("pair", "i", self.pair)
         saved.put("record", "i", self.record)
@@ -249,7 +249,7 @@ class Queue:
         save_runs([arm.tops for arm in self._arms], saved.under("tops"))
 
     def restore(self, saved: Saved) -> None:
-        """Be what was saved, with the hosts that are here; ages are records."""
+        """Restore the saved columns, with the hosts that are here; ages are records."""
         self.rank, self._heads, self._waiting = (
             saved.take("rank", "d"), saved.take("heads", "d"), saved.take("waiting", "q")
         )  # fmt: skip
@@ -269,7 +269,7 @@ class Queue:
         self._n = int(self.waiting.sum())
 
     def check(self) -> None:
-        """Raise FrontierError if an invariant does not hold; linear."""
+        """Raise FrontierError if an invariant is broken; linear."""
         waiting = [slot for slot in range(len(self.pair)) if self.pair[slot] >= 0]
         require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} wait")
         require(len(self.age) == len(self.record) == len(self.rank), "the columns have other lengths")
@@ -283,7 +283,7 @@ class Queue:
         require(unused == free and len(unused) == len(self._free), "the free slots are not those that are")
 
     def _pairs_by_arm(self) -> list[list[int]]:
-        """Return the pairs of each arm in which links wait."""
+        """Return the pairs of each arm that have queued links."""
         pairs: list[list[int]] = [[] for _ in self._arms]
         for pair, arm in enumerate(self.pairs.arm):
             if self._pair_head[pair] >= 0:
@@ -345,7 +345,7 @@ class Queue:
         return np.concatenate([self._worst_among(slots[starts[arm] : ends[arm]], n) for arm, n in wanted.items()])
 
     def _worst_among(self, slots: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-        """Return those of some slots that hold the ``n`` worst links, in no order."""
+        """Return the slots with the ``n`` worst links, in no order."""
         if n >= len(slots):
             return slots
         ranks = np.frombuffer(self.rank)[slots]
@@ -358,7 +358,7 @@ class Queue:
         return np.concatenate([worst, equals])
 
     def _shorten(self, pairs: NDArray[np.int32], lost: NDArray[np.int64]) -> None:
-        """Let the chains and queues of some pairs be without their last links, so many each, that wait no longer."""
+        """Drop the last links, so many each, of the chains and queues of some pairs; they are not queued any more."""
         counts, queues = self.pairs.count, self._queues
         chained = np.array([queues[pair] is None for pair in pairs.tolist()], np.bool_)
         self._shorten_chains(pairs[chained])
@@ -374,7 +374,7 @@ class Queue:
                 queue.purge_all(self.rank, self.age, self._sift)
 
     def _shorten_chains(self, pairs: NDArray[np.int32]) -> None:
-        """Let the chains of some pairs end where their counts say."""
+        """Cut the chains of some pairs at their counts."""
         following, left = np.frombuffer(self._next, np.int32), np.frombuffer(self.pairs.count, np.int32)[pairs]
         last, left = np.frombuffer(self._pair_head, np.int32)[pairs[left > 0]], left[left > 0]
         while len(last):
@@ -382,7 +382,7 @@ class Queue:
             last, left = following[last[left > 1]], left[left > 1] - 1
 
     def _forget_heads(self, arm: int, pairs: NDArray[np.int32]) -> None:
-        """Let some pairs of an arm, in which no link waits any longer, have no heads."""
+        """Remove the heads of some pairs of an arm without queued links."""
         np.frombuffer(self._pair_head, np.int32)[pairs] = -1
         tops = self._arms[arm].tops
         tops.stale += len(pairs)
@@ -409,7 +409,7 @@ class Queue:
             slot = self._next[slot]
 
     def _enchain(self, slot: int, pair: int) -> None:
-        """Let a slot stand among the chained ones of its pair."""
+        """Insert a slot into the chain of its pair."""
         ranks, ages = self.rank, self.age
         rank, age = ranks[slot], ages[slot]
         before, after = -1, self._pair_head[pair]
@@ -422,14 +422,14 @@ class Queue:
             self._lead(pair, slot)
 
     def _unchained(self, head: int) -> Runs:
-        """Return a queue of what was chained from a head on."""
+        """Return a queue of the links chained from a head on."""
         chained = list(self._chain(head))
         for each in chained:
             self._flags[each] |= QUEUED
         return Runs(reversed(chained))
 
     def _slots(self, pair: int) -> Iterable[int]:
-        """Return the slots that wait in a pair, in no order."""
+        """Return the queued slots of a pair, in no order."""
         queue = self._queues[pair]
         return self._chain(self._pair_head[pair]) if queue is None else (s for s in queue if self.pair[s] >= 0)
 
@@ -443,7 +443,7 @@ class Queue:
         return pair >= 0 and self._pair_head[pair] == slot
 
     def _lead(self, pair: int, slot: int) -> None:
-        """Let a slot be the head of a pair, which may have none now."""
+        """Make a slot the head of a pair, or none."""
         old, arm = self._pair_head[pair], self._arms[self.pairs.arm[pair]]
         tops = arm.tops
         self._pair_head[pair] = slot
@@ -461,7 +461,7 @@ class Queue:
             tops.purge(self.rank, self.age, self._sift_tops)
 
     def _clean(self, queue: Runs) -> int:
-        """Drop what does not count from the end of a queue, and return its best slot, -1 where it is empty."""
+        """Drop invalid entries from the end of a queue, and return its best slot, -1 if it is empty."""
         while (slot := queue.best(self.rank, self.age)) >= 0 and self.pair[slot] < 0:
             queue.drop(self.rank, self.age)
             queue.stale -= 1

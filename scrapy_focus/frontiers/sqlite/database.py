@@ -1,4 +1,4 @@
-"""The file of a frontier: made, opened and verified, and what SQLite says about it in words that help."""
+"""The file of a frontier: created, opened and verified, with helpful messages for SQLite's errors."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def format_of(database: sqlite3.Connection) -> int:
 
 
 def sum_column(database: sqlite3.Connection) -> str:
-    """Return what to ask an open file for to get the checksum of a row; ``NULL`` where its format has none."""
+    """Return the SQL expression for the checksum of a row; ``NULL`` in formats without one."""
     return "sum" if format_of(database) >= WITH_SUMS else "NULL"
 
 
 def upgrade(database: sqlite3.Connection) -> None:
-    """Bring a file of an earlier format to the current one, as part of a transaction; nothing where it has that."""
+    """Upgrade a file of an earlier format to the current one, as part of a transaction; nothing if it is current."""
     if format_of(database) < WITH_SUMS:
         for table in SUMMED:
             database.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER")
@@ -57,14 +57,14 @@ def upgrade(database: sqlite3.Connection) -> None:
 
 
 def open_database(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-    """Return two connections to a file, the first to read and the second to write; it is made if it is not there.
+    """Return two connections to a file, the first to read and the second to write; it is created if missing.
 
     Raises
     ------
     ResumeError
         If it has another format.
     StorageError
-        If it cannot be opened, or is not what it should be. It is left as it is.
+        If it cannot be opened, or is invalid. It is left unchanged.
     """
     try:
         if not path.exists() or not path.stat().st_size:
@@ -87,7 +87,7 @@ def open_database(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
 
 
 def storage_error(path: Path, error: Exception) -> StorageError:
-    """Return what is to be raised where a file fails: which, how, and what to do."""
+    """Return the exception for a failed file: which, how, and what to do."""
     name = getattr(error, "sqlite_errorname", "")
     if (
         name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_MISMATCH"))
@@ -97,7 +97,7 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     ):
         advice = f"it is damaged: run scrapy focus-check on {path.parent}"
     elif name.startswith("SQLITE_FULL"):
-        advice = "free space on the disk and start again: everything up to the last checkpoint is there"
+        advice = "free space on the disk and start again: everything up to the last checkpoint is saved"
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         advice = "another program has it open: stop that first"
     elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")) or isinstance(error, PermissionError):
@@ -105,13 +105,13 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     else:
         advice = (
             "make sure that the disk works and has space, and start again: "
-            "everything up to the last checkpoint is there"
+            "everything up to the last checkpoint is saved"
         )
     return StorageError(f"{path} cannot be used ({error}); {advice}")
 
 
 def read_notes(path: Path) -> dict[str, bytes]:
-    """Return what was given to the last checkpoint in a file, without loading any link; nothing where there is no file.
+    """Return the notes of the last checkpoint in a file, without loading any link; nothing without a file.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _make(path: Path) -> None:
-    """Make an empty file under another name first, so that a kill leaves nothing half made."""
+    """Create an empty file under another name first, so that a kill leaves nothing half finished."""
     new = path.with_name(f"{path.name}.new")
     for each in (new, *(new.with_name(new.name + end) for end in ("-wal", "-shm", "-journal"))):
         each.unlink(missing_ok=True)
@@ -156,7 +156,7 @@ def _make(path: Path) -> None:
 
 
 def verify(path: Path) -> None:
-    """Raise an error if the first hundred bytes of a file say that it is another's, of another format, or cut off."""
+    """Raise an error if the first hundred bytes of a file show another program, another format, or a cut."""
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
@@ -178,10 +178,10 @@ def verify(path: Path) -> None:
 
 
 def _check_size(path: Path, header: bytes) -> None:
-    """Raise an error if a file has fewer pages than its header says, where SQLite says that this number is right."""
+    """Raise an error if a file has fewer pages than its header says, if SQLite says that this number is valid."""
     size = _number(header, 16, 2)
     if size == 1:
-        size = 1 << 16  # which two bytes cannot say
+        size = 1 << 16  # two bytes cannot hold that
     pages = _number(header, 28, 4)
     if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
         raise StorageError(

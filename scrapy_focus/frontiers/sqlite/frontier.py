@@ -1,4 +1,4 @@
-"""Frontiers in a file: their order in memory, their records on disk, opened as they were at the last checkpoint."""
+"""Frontiers in a file: their order in memory, their records on disk; opened in the state of the last checkpoint."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.sqlite.records import StoredPick
 
 _COLUMNS = {"row": "i4", "key": "i8", "host": "i4", "arm": "i4"}
-_BATCH = 8  # times as many keys that are put into order together: a million takes little longer than a thousand
+_BATCH = 8  # multiple of the keys that are sorted together: a million takes little longer than a thousand
 _PUT_AT_ONCE = 1 << 18  # keys
-_PLACED_AT_ONCE = 50_000  # links that are placed anew together
+_PLACED_AT_ONCE = 50_000  # links that are placed again together
 _NO_KEYS = np.empty(0, np.int64)
 _RANKS = Ranks()
 
@@ -52,38 +52,40 @@ def sqlite_frontier(
 def sqlite_frontier(
     path: Path | None = None, keeps: Keeps = _RANKS, *, anew: bool = False, by_rows: bool = False
 ) -> SqliteRanked | SqliteDrawn:
-    """Open a frontier in a file, as it was at its last checkpoint: what was in flight then is in flight.
+    """Open a frontier in a file, in the state of its last checkpoint: picks in flight then are in flight.
 
-    About 60 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside
-    its URL and payload; 8 bytes of both for each that was fetched or given up. Divisions of arms are not in the file:
-    whoever opens it divides again.
+    About 60 bytes of memory a queued link, or 30 and its vector if vectors are kept, and 50 bytes of disk besides its
+    URL and payload; 8 bytes of both for each fetched or given up link. Splits of arms are not in the file: repeat
+    them after opening it.
 
     A frontier that is closed with nothing newer than its last checkpoint leaves an index beside its file
-    (:mod:`~scrapy_focus.frontiers.sqlite.index`), of 40 bytes a link, or 30 and its vector. With that it opens in a
-    second for ten million links, without it in half a minute, as all rows are read. What is opened is the same.
+    (:mod:`~scrapy_focus.frontiers.sqlite.index`), of 40 bytes a link, or 30 and its vector. With the index, ten
+    million links open in a second; without it, in half a minute, because all rows are read. The result is the same.
 
     Parameters
     ----------
     path
-        The file, made if it is not there; beside it SQLite keeps ``-wal`` and ``-shm`` while it is open, and the index
-        is in ``-index`` from when it is closed until something is written again. Without a path, a temporary file that
-        is removed when it is closed.
+        The file, created if missing. SQLite keeps ``-wal`` and ``-shm`` beside it while it is open; the index is in
+        ``-index`` from closing until the next write. Without a path, a temporary file that is removed when it is
+        closed.
     keeps
-        Links in the order of their ranks, or with vectors of a width.
+        Links ordered by rank, or with vectors of a width.
     anew
-        Let nothing wait or fly: all of it is new and to be placed again, perhaps by a policy that keeps something else.
-        What was known of it before it waited, that it was fetched, say, is forgotten. See :meth:`Stored.stored`.
+        Start with nothing queued or in flight: all these links are new and to be placed again, perhaps by a policy
+        that keeps something else. Earlier states of these links (fetched, say) are forgotten. See
+        :meth:`Stored.stored`.
     by_rows
-        Read all rows, also where there is an index.
+        Read all rows, even if there is an index.
 
     Raises
     ------
     FrontierError
-        If a vector cannot have this width.
+        If the width of vectors is invalid.
     ResumeError
         If the file has another format, or holds a crawl that keeps something else.
     StorageError
-        If it cannot be read or written; nothing is changed then. Every method that reads or writes may raise it later.
+        If it cannot be read or written; nothing is changed then. Every method that reads or writes may raise it
+        later.
     """
     records = SqliteRecords(path)
     try:
@@ -106,26 +108,26 @@ def sqlite_frontier(
 
 
 def _made(records: SqliteRecords, keeps: Keeps, hosts: Sequence[str]) -> SqliteRanked | SqliteDrawn:
-    """Return a frontier in which nothing waits yet."""
+    """Return a frontier without queued links."""
     frontier = SqliteDrawn(records, keeps.width) if isinstance(keeps, Vectors) else SqliteRanked(records)
     frontier._begin(hosts)
     return frontier
 
 
 class Stored(Ledger):
-    """What a frontier in a file can besides: see :func:`sqlite_frontier`."""
+    """The additional methods of a frontier in a file: see :func:`sqlite_frontier`."""
 
     _records: SqliteRecords
-    _width: int = 0  # of the vectors; 0: there are none
-    _until = 0  # while links are placed anew: the old records are those with smaller numbers
-    _placed = 0  # number of the last record that was given to be placed anew
+    _width: int = 0  # of the vectors; 0: without
+    _until = 0  # while links are placed again: the old records are those with smaller numbers
+    _placed = 0  # number of the last record that was returned to be placed again
     _interrupted: Sequence[FlyingRow] = ()
     _stamp = 0  # of the last checkpoint
-    _at_checkpoint: Sequence[object] = ()  # what says whether anything changed since
+    _at_checkpoint: Sequence[object] = ()  # what shows whether anything changed since
 
     @abstractmethod
     def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Let all that waits in the file wait, and yield the keys and slots of it."""
+        """Queue all links that are queued in the file, and yield their keys and slots."""
 
     @property
     def path(self) -> Path:
@@ -134,7 +136,7 @@ class Stored(Ledger):
 
     @property
     def notes(self) -> Mapping[str, bytes]:
-        """What was given to the last checkpoint before it was opened."""
+        """The notes of the last checkpoint before it was opened."""
         return self._records.notes
 
     @property
@@ -144,7 +146,7 @@ class Stored(Ledger):
 
     @property
     def changed(self) -> int:
-        """How many records came, moved or left since the last checkpoint; they are in memory."""
+        """How many records were added, moved or removed since the last checkpoint; they are in memory."""
         return self._records.changed
 
     @property
@@ -153,12 +155,12 @@ class Stored(Ledger):
         return self._records.writing
 
     def checkpoint(self, notes: Mapping[str, bytes] | None = None, then: Callable[[], None] | None = None) -> None:
-        """Let everything be written as it is now, by another thread; returns at once.
+        """Write a checkpoint in another thread; returns at once.
 
         Parameters
         ----------
         notes
-            To be kept in the file under their names; those of other names stay.
+            To store in the file under their names; other notes are kept.
         then
             Called in the other thread when all of it is on disk.
 
@@ -175,7 +177,7 @@ class Stored(Ledger):
         self._at_checkpoint = self._instant()
 
     def flush(self) -> None:
-        """Wait until all checkpoints are on disk.
+        """Block until all checkpoints are on disk.
 
         Raises
         ------
@@ -185,12 +187,12 @@ class Stored(Ledger):
         self._records.flush()
 
     def close(self) -> None:
-        """Finish what is being written, and close the file; leave an index where it has all that is here. Idempotent.
+        """Finish writing, and close the file; leave an index if the file is complete. Idempotent.
 
         Raises
         ------
         StorageError
-            If a checkpoint could not be written, and nobody was told yet.
+            If a checkpoint could not be written, and no error was raised yet.
         """
         is_stored = not self._until and self._at_checkpoint == self._instant() and self._records.is_stored()
         super().close()
@@ -202,11 +204,11 @@ class Stored(Ledger):
     def stored(self) -> Iterator[list[Link]]:
         """Yield all links that were in a file when it was opened anew, some ten thousand at a time, oldest first.
 
-        Push what you get, and give a checkpoint with the notes as they are before you ask for more, so that memory
+        Push each part, and write a checkpoint with the current notes before you request the next, so that memory
         holds no more than one part. The old records stay in the file until the first checkpoint after the last part,
-        which says that all is placed. After a kill before that the file is to be opened anew again: then the same
-        links come in the same order, and what was made of them is forgotten. So the file has each link twice for a
-        while. What was in flight is among the links.
+        which records that all is placed. After a kill before that, open the file anew again: then the same links come
+        in the same order, and their earlier placements are forgotten. So the file has each link twice for a while.
+        Links that were in flight are included.
 
         Raises
         ------
@@ -226,7 +228,7 @@ class Stored(Ledger):
             self._until = 0
 
     def _counters(self) -> dict[str, float]:
-        """Return the numbers that a checkpoint keeps."""
+        """Return the numbers that a checkpoint stores."""
         return {
             "id": self._next_id, "arms": len(self._order.waiting), "width": self._width, "anew": self._until,
             "woke": self._woke,
@@ -236,15 +238,17 @@ class Stored(Ledger):
         return [FlyingRow(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
 
     def _instant(self) -> Sequence[object]:
-        """Return what has changed whenever anything has changed but records."""
+        """Return a value that changes whenever anything but records changes."""
         return self._counters(), self._flying_rows(), len(self._order.hosts), self.asleep, self._divisions()
 
     def _divisions(self) -> int:
-        """Return how often arms were divided."""
+        """Return how many times arms were split."""
         return 0
 
     def _is_restored(self) -> bool:
-        """Make everything in memory of the index, and say whether that could be; if not, nothing here is of use."""
+        """Restore everything in memory from the index, and return whether that succeeded; if not, this object is
+        unusable.
+        """
         records = self._records
         saved = records.index.read(int(records.counters.get("stamp", 0)))
         if saved is None:
@@ -258,7 +262,7 @@ class Stored(Ledger):
         return True
 
     def _load(self) -> None:
-        """Make everything in memory of the rows in the file."""
+        """Restore everything in memory from the rows in the file."""
         together = _Together(self._known.update_many)
         for keys, slots in self._load_links():
             together.add(keys, slots)
@@ -268,7 +272,7 @@ class Stored(Ledger):
         self._load_seen(KeySet())
 
     def _load_anew(self) -> None:
-        """Make everything in memory of the rows in the file, but that nothing waits or flies."""
+        """Restore everything in memory from the rows in the file, with nothing queued or in flight."""
         counters = self._records.counters
         self._begin_anew(int(counters.get("anew", 0)))
         to_place = KeySet()
@@ -277,13 +281,13 @@ class Stored(Ledger):
         self._load_seen(to_place)
 
     def _finish(self) -> None:
-        """Have the arms and the picks of the file besides."""
+        """Also restore the arms and the picks of the file."""
         self._grow(int(self._records.counters.get("arms", 0)))
         for pick in self._records.flying():
             self._load_pick(pick)
 
     def _begin(self, hosts: Sequence[str]) -> None:
-        """Have the hosts and the numbers of the file."""
+        """Restore the hosts and the numbers of the file."""
         counters = self._records.counters
         for name in hosts:
             self._order.host(name)
@@ -291,13 +295,13 @@ class Stored(Ledger):
         self._woke = counters.get("woke", 0.0)
 
     def _begin_anew(self, until: int) -> None:
-        """Have everything placed; ``until``: the bound of the old records, if this was begun before and interrupted."""
+        """Mark all links to be placed; ``until``: the bound of the old records, if this was interrupted before."""
         end = self._records.youngest + 1
         self._until, self._interrupted = until or end, self._records.flying_rows()
         self._records.erase_range(self._until, end)
 
     def _compare(self) -> None:
-        """Refuse a file that keeps something else, or of which not all is placed."""
+        """Refuse a file that keeps something else, or whose links are not all placed."""
         counters = self._records.counters
         if counters.get("anew", 0):
             raise StorageError(
@@ -307,18 +311,18 @@ class Stored(Ledger):
         width = int(counters.get("width", 0))
         if width != self._width and not (width == 0 and self._records.is_empty()):
             raise ResumeError(
-                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use "
+                f"{self.path} holds a crawl that keeps {_kept(width)}, but this policy needs {_kept(self._width)}; use "
                 "the policy and the settings with which it began, or another JOBDIR"
             )
 
     def _grow(self, n_arms: int) -> None:
-        """Have so many arms, which no link in the file is beyond."""
+        """Create so many arms; no link in the file may be beyond them."""
         if len(self._order.waiting) > n_arms:
             raise LookupError(f"a link has the arm {len(self._order.waiting) - 1}, and there are {n_arms}")
         self._order.grow(n_arms)
 
     def _load_sleepers(self) -> None:
-        """Let sleep in the file what sleeps."""
+        """Restore the sleeping links of the file."""
         width = self._width
         columns = _COLUMNS | {"rank": "f8", "after": "f8"} | (_vector_columns(width) if width else {})
         parts = list(self._records.waiting(columns, after=self._woke))
@@ -342,7 +346,7 @@ class Stored(Ledger):
         self._known.set(key, FLYING)
 
     def _load_seen(self, to_place: KeySet) -> None:
-        """Take the last state of each key that neither waits nor flies nor is to be placed anew."""
+        """Restore the last state of each key that is neither queued nor in flight nor to be placed again."""
         others = _Last([(each, block) for each in (State.PROBED, State.GIVEN_UP) for block in self._records.seen(each)])
         fetched, waiting = [], 0
         for number, keys in self._records.seen(State.FETCHED):
@@ -393,7 +397,7 @@ class SqliteDrawn(Stored, DrawnFrontier):
 
 
 def _vector_columns(width: int) -> dict[str, str]:
-    """Return the columns of a table that say which vectors links have, and their types."""
+    """Return the SQL columns for the vectors of links, and their types."""
     return {f"coalesce(memo, zeroblob({width}))": f"S{width}", f"coalesce(length(memo), {width})": "i4"}
 
 
@@ -406,7 +410,7 @@ def _vectors(rows: NDArray[np.void], width: int) -> NDArray[np.uint8]:
 
 
 class _Together:
-    """Puts keys and slots into a map, many at a time."""
+    """Adds keys and slots to a map, many at a time."""
 
     def __init__(self, put: Callable[[NDArray[np.int64], NDArray[np.int32]], None]) -> None:
         self._put = put
@@ -426,7 +430,7 @@ class _Together:
 
 
 class _Last:
-    """The last state of each key, of states that few have."""
+    """The last state of each key, for rare states."""
 
     def __init__(self, blocks: Iterable[tuple[State, tuple[int, NDArray[np.int64]]]]) -> None:
         blocks = list(blocks)
@@ -440,7 +444,7 @@ class _Last:
         self._keys, self._since, self._states = keys[last], since[last], states[last]
 
     def forget(self, keys: NDArray[np.int64], number: int) -> None:
-        """Leave out keys that had another state later."""
+        """Drop keys that had another state later."""
         if not len(self._keys):
             return
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)

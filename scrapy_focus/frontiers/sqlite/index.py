@@ -1,10 +1,10 @@
-"""What a frontier has in memory as one file beside its database, so that a stopped crawl opens at once.
+"""The memory of a frontier as one file beside its database, so that a stopped crawl opens at once.
 
-Two wishes conflict: to open ten million links in a second, and never to believe anything but the database. So the file
-is written when a frontier is closed with nothing newer than its last checkpoint, and says to which state of which
-database it belongs. If the database is another since, by a stamp that each checkpoint changes, or its file, by size,
-time and first bytes, then all rows are read as if there was no index. So are they if a checksum is wrong. Whatever
-happens to the file costs time and nothing else.
+Two requirements conflict: opening ten million links in a second, and believing nothing but the database. So the file
+is written when a frontier is closed with nothing newer than its last checkpoint, and records which state of which
+database it belongs to. All rows are read, as without an index, if the database differs: by a stamp that each
+checkpoint changes, or by its file's size, time or first bytes. The same happens if a checksum is wrong. Damage to
+this file costs time and nothing else.
 
 It begins with a line that names the format. Columns follow, as they are in memory; then a table of these, as JSON; at
 the end the length and the checksum of the table.
@@ -38,7 +38,7 @@ _UNUSABLE = (OSError, ValueError, LookupError, TypeError, RecursionError, Memory
 
 
 class Index:
-    """The file of the index of a database, which may not be there.
+    """The file of the index of a database; it may be missing.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class Index:
         self._new = database.with_name(f"{database.name}-index.new")
 
     def write(self, saved: Saved, stamp: int) -> None:
-        """Write the file for the state of the database that has a stamp, which nobody has open any more.
+        """Write the file for the state of the closed database with a stamp.
 
-        Where that fails, there is none, and the log says why.
+        If that fails, there is no file, and the reason is logged.
         """
         try:
             self.remove()
@@ -66,8 +66,8 @@ class Index:
             logger.warning("%s was not written (%s): the next run reads all links one by one", self.path, error)
 
     def read(self, stamp: int) -> Saved | None:
-        """Return what was written, if all of it is as it was, and it belongs to the state of the database with a stamp;
-        else ``None``, and the log says why, if there is a file.
+        """Return the contents if they are intact, and belong to the state of the database with a stamp; else
+        ``None``, and the reason is logged if there is a file.
         """
         try:
             return self._read(stamp)
@@ -78,7 +78,7 @@ class Index:
             return None
 
     def wrong(self, stamp: int) -> str:
-        """Say why the file is not used where the database has a stamp, ``""`` if it is, or if there is none."""
+        """Return why the file is not used for a database with a stamp, ``""`` if it is, or if there is none."""
         try:
             self._read(stamp)
         except FileNotFoundError:
@@ -88,11 +88,11 @@ class Index:
         return ""
 
     def refuse(self, why: object) -> None:
-        """Say in the log that the index is not used."""
+        """Log that the index is not used."""
         logger.warning("%s is not used (%s): all links are read one by one", self.path, why)
 
     def remove(self) -> None:
-        """Let there be no file. One that cannot be removed does no harm."""
+        """Remove the file. One that cannot be removed does no harm."""
         for path in (self.path, self._new):
             try:
                 path.unlink(missing_ok=True)
@@ -104,12 +104,12 @@ class Index:
             return _read(file, self._belongs_to(stamp))
 
     def _belongs_to(self, stamp: int) -> list[Any]:
-        """Return what is different for each state of the database.
+        """Return values that differ for each state of the database.
 
         Raises
         ------
         ValueError
-            If it cannot be told, as not all of it is in one file.
+            If they cannot be determined, because part of the database is not in its file.
         """
         log = self._database.with_name(self._database.name + "-wal")
         if log.exists() and log.stat().st_size:
@@ -140,7 +140,7 @@ def _read(file: BufferedReader, belongs_to: list[Any]) -> Saved:
     Raises
     ------
     ValueError, LookupError, TypeError
-        If it is another's, or not as it was written.
+        If it is of another kind, or damaged.
     """
     size = file.seek(0, 2)
     file.seek(0)

@@ -1,8 +1,8 @@
 """Records in one SQLite file, which holds the last checkpoint and nothing newer.
 
-Three wishes conflict: tens of millions of links, a crawl that never waits for a disk, and a file in which everything
-belongs to one instant. So a record is read when its link is chosen, and changes stay in memory until a checkpoint hands
-them to a thread that writes them as one transaction.
+Three requirements conflict: tens of millions of links, a crawl that never waits for a disk, and a file with a
+consistent state of one instant. So a record is read when its link is chosen, and changes stay in memory until a
+checkpoint passes them to a thread that writes them as one transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.sqlite.writer import Moved
 
 _LOADED_AT_ONCE = 1 << 18  # rows
-_ASKED_AT_ONCE = 256  # rows of one question
+_ASKED_AT_ONCE = 256  # rows of one query
 _FIELDS = "key, url, depth, origin, payload, memo, method"
 
 
@@ -50,7 +50,7 @@ class StoredPick(NamedTuple):
 
 
 class StoredLink(NamedTuple):
-    """What is placed anew of a link that waited."""
+    """The data of a queued link that is placed again."""
 
     number: int
     key: int
@@ -63,22 +63,22 @@ class StoredLink(NamedTuple):
 class SqliteRecords(Records):
     """Records by the number of their row, which rises.
 
-    A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is being written,
-    oldest first, and in the file otherwise; the newest counts.
+    A record is in ``_fresh`` if it was added or moved since the last checkpoint, in ``_pending`` if that is being
+    written, oldest first, and in the file otherwise; the newest counts.
 
     Parameters
     ----------
     path
-        The file, made if it is not there; without one, a temporary file that is removed by :meth:`close`.
+        The file, created if missing; without one, a temporary file that is removed by :meth:`close`.
 
     Attributes
     ----------
     notes
-        What was given to the last checkpoint before it was opened.
+        The notes of the last checkpoint before it was opened.
     counters
         Numbers, likewise.
     index
-        What was in memory at the last checkpoint, if the file was closed then.
+        The memory at the last checkpoint, if the file was then closed.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class SqliteRecords(Records):
 
     @property
     def changed(self) -> int:
-        """How many records came, moved or left since the last checkpoint; they are in memory."""
+        """How many records were added, moved or removed since the last checkpoint; they are in memory."""
         return len(self._fresh)
 
     @property
@@ -197,18 +197,18 @@ class SqliteRecords(Records):
         notes: Mapping[str, bytes],
         then: Callable[[], None] | None,
     ) -> None:
-        """Let everything be written as it is now, by another thread; returns at once.
+        """Write a checkpoint in another thread; returns at once.
 
         Parameters
         ----------
         hosts
-            The names of all hosts, by number; more than at the last checkpoint, or the same.
+            The names of all hosts, by number; at least those of the last checkpoint.
         flying
             The picks in flight.
         counters
-            Numbers to be kept under their names, in place of those of other checkpoints.
+            Numbers to store under their names, in place of those of other checkpoints.
         notes
-            To be kept in the file under their names; those of other names stay.
+            To store in the file under their names; other notes are kept.
         then
             Called in the other thread when all of it is on disk.
 
@@ -230,7 +230,7 @@ class SqliteRecords(Records):
         self._writer.hand(changes)
 
     def flush(self) -> None:
-        """Wait until all checkpoints are on disk.
+        """Block until all checkpoints are on disk.
 
         Raises
         ------
@@ -243,12 +243,12 @@ class SqliteRecords(Records):
         self._forget_committed()
 
     def close(self) -> None:
-        """Finish the checkpoints that are being written, and close the file; what came afterwards is not in it.
+        """Finish the checkpoints that are being written, and close the file; later changes are not in it.
 
         Raises
         ------
         StorageError
-            If a checkpoint could not be written, and nobody was told yet.
+            If a checkpoint could not be written, and no error was raised yet.
         """
         if self._closed:
             return
@@ -261,7 +261,7 @@ class SqliteRecords(Records):
             self._fail_if_failed()
 
     def load(self) -> list[str]:
-        """Find what belongs to all of the file, and return the names of the hosts by number."""
+        """Read what belongs to the whole file, and return the names of the hosts by number."""
         ask = self._reader.execute
         self.notes = dict(ask("SELECT name, value FROM notes"))
         self.counters = dict(ask("SELECT name, value FROM counters"))
@@ -277,7 +277,7 @@ class SqliteRecords(Records):
         return hosts
 
     def is_stored(self) -> bool:
-        """Whether a file that lasts has just the records that are here; waits for what is being written."""
+        """Whether a permanent file has exactly the records that are here; blocks until all is written."""
         if self._closed or self._folder is not None:
             return False
         for changes in self._pending:
@@ -287,15 +287,15 @@ class SqliteRecords(Records):
         return not is_fresh and self._writer.is_alone()
 
     def is_empty(self) -> bool:
-        """Whether no link waits or flies in the file."""
+        """Whether no link is queued or in flight in the file."""
         return self._reader.execute("SELECT 1 FROM links LIMIT 1").fetchone() is None
 
     def waiting(
         self, columns: Mapping[str, str], *, after: float = -math.inf, until: float = math.inf
     ) -> Iterator[NDArray[np.void]]:
-        """Yield what waits in the file, oldest first: these columns, of these types, many rows at a time.
+        """Yield the queued links of the file, oldest first: these columns, of these types, many rows at a time.
 
-        Only that is placed for a time later than ``after``, and no later than ``until``.
+        Only links placed for a time later than ``after``, and not later than ``until``.
         """
         rows = self._reader.execute(
             f"SELECT {', '.join(columns)} FROM links "  # noqa: S608
@@ -309,7 +309,7 @@ class SqliteRecords(Records):
             yield part
 
     def flying(self) -> Iterator[StoredPick]:
-        """Yield what is in flight in the file, by id."""
+        """Yield the links in flight in the file, by id."""
         rows = self._reader.execute(
             f"SELECT flying.id, flying.row, {self._sum}, host, arm, rank, {_FIELDS.replace('key', 'links.key')} "  # noqa: S608
             "FROM flying LEFT JOIN links ON flying.row = links.row ORDER BY flying.id"
@@ -326,7 +326,7 @@ class SqliteRecords(Records):
         return [FlyingRow(*row) for row in self._reader.execute("SELECT id, row, key FROM flying ORDER BY id")]
 
     def seen(self, state: State) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield blocks of keys that had a state, shape (n,) each, with a number that is larger for later ones."""
+        """Yield blocks of keys with a state, shape (n,) each, with a number that is larger for later ones."""
         rows = self._reader.execute(
             f"SELECT number, keys, {self._sum} FROM seen WHERE state = ? ORDER BY number",  # noqa: S608
             (int(state),),
@@ -364,7 +364,7 @@ class SqliteRecords(Records):
             self._fresh.ranges.append((first, end))
 
     def _without_index(self, then: Callable[[], None] | None) -> Callable[[], None]:
-        """Return what is to be called after a checkpoint, with which the index is of no use any more."""
+        """Return the function to call after a checkpoint that makes the index invalid."""
 
         def is_on_disk() -> None:
             self.index.remove()
@@ -383,7 +383,7 @@ class SqliteRecords(Records):
             self._pending.popleft()
 
     def _look(self, number: int, found: dict[int, Record], moved: dict[int, Moved]) -> None:
-        """Find what is known about a record in memory."""
+        """Find the data of a record in memory."""
         for changes in (self._fresh, *reversed(self._pending)):
             if number in changes.rows:
                 key, url, _, depth, origin, payload, _, _, method, memo, _ = changes.rows[number]
@@ -396,7 +396,7 @@ class SqliteRecords(Records):
         """Find records in the file."""
         marks = ", ".join("?" * len(numbers))
         try:
-            # all at once: a statement that is not finished would keep the log from being emptied
+            # all at once: an unfinished statement would keep the log from being emptied
             rows = self._reader.execute(
                 f"SELECT row, {self._sum}, host, {_FIELDS} FROM links WHERE row IN ({marks})",  # noqa: S608
                 numbers,
@@ -412,6 +412,6 @@ class SqliteRecords(Records):
 
 
 def _compare(number: int, stored: int | None, *link: Any) -> None:
-    """Raise ``LookupError`` if a link (key, URL, host, depth, origin, payload) is not what its checksum says."""
+    """Raise ``LookupError`` if a link (key, URL, host, depth, origin, payload) does not match its checksum."""
     if stored is not None and stored != sum_of_link(*link):
         raise LookupError(f"row {number} of its links is not what was stored")

@@ -1,4 +1,4 @@
-"""The thread that writes checkpoints, so that the crawl need not wait."""
+"""The thread that writes checkpoints, so that the crawl is not delayed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Moved: TypeAlias = "tuple[int, float, Method, bytes | None, float]"  # arm, rank
 
 
 class FlyingRow(NamedTuple):
-    """A pick in flight, as the file has it."""
+    """A pick in flight, as stored in the file."""
 
     id: int
     row: int  # number of its record
@@ -41,10 +41,10 @@ class FlyingRow(NamedTuple):
 
 
 class Changes:
-    """What happened between two checkpoints; nobody changes it once it is handed over.
+    """The changes between two checkpoints; they are not modified once passed on.
 
-    ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of older ones
-    that are no more: they are disjoint. ``ranges`` has first numbers and ends of others that are no more.
+    ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of removed older
+    ones: they are disjoint. ``ranges`` has first numbers and ends of other removed ones.
     """
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class Changes:
 
 
 class Writer:
-    """Writes changes in the order in which they are handed over, each as one transaction.
+    """Writes sets of changes in order, each as one transaction.
 
-    After a failure nothing more is written: the file stays as it was at the last checkpoint that was committed.
+    After a failure nothing more is written: the file keeps the last committed checkpoint.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -81,21 +81,23 @@ class Writer:
         self._is_current = False  # whether the file has the current format
 
     def hand(self, changes: Changes) -> None:
-        """Let changes be written; returns at once."""
+        """Write changes; returns at once."""
         if self._thread is None:
             self._thread = Thread(target=self._run, name=f"writer of {self.path.name}", daemon=True)
             self._thread.start()
         self._queue.put(changes)
 
     def is_alone(self) -> bool:
-        """Whether nobody else wrote to the file since this one was made; not to be asked while something is written."""
+        """Whether nobody else wrote to the file since this object was made; do not call it while something is
+        written.
+        """
         try:
             return self.error is None and self._others() == self._version
         except sqlite3.Error:
             return False
 
     def close(self) -> None:
-        """Write what was handed over, and close the connection."""
+        """Write what was passed on, and close the connection."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
@@ -122,7 +124,7 @@ class Writer:
         return int(version)
 
     def _is_in_one_file(self) -> bool:
-        """Move what was committed from the write-ahead log to the file, and say whether all of it is there."""
+        """Move committed pages from the write-ahead log to the file, and return whether all were moved."""
         _, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return bool(logged == moved)
 
@@ -156,7 +158,7 @@ class Writer:
             raise
 
     def _insert(self, table: str, rows: Iterable[Row]) -> None:
-        """Put rows into a table, many with one statement: after each, the other thread may keep this one waiting."""
+        """Insert rows into a table, many with one statement: after each, the other thread may block this one."""
         rows = iter(rows)
         first = next(rows, None)
         if first is None:
@@ -167,7 +169,7 @@ class Writer:
             self._connection.execute(sql, list(chain.from_iterable(some)))
 
     def _most(self, width: int) -> int:
-        """Return how many rows of some values each fit into one statement."""
+        """Return how many rows of so many values each fit into one statement."""
         return max(min(_ROWS, self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width), 1)
 
 

@@ -72,8 +72,8 @@ class Informed(Policy):
         """The truth."""
         if self._truth is None:
             raise PolicyError(
-                f"{type(self).__name__} was not given the truth about the site; call inform(truth) before the crawl, and "
-                "after a resume, in a replay of a recorded site; for a live crawl choose another policy"
+                f"{type(self).__name__} was not given the truth about the site; call inform(truth) before the crawl "
+                "and after a resume, in a replay of a recorded site; for a live crawl choose another policy"
             )
         return self._truth
 
