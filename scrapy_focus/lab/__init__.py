@@ -1,1 +1,3 @@
-"""The laboratory: recorded and synthetic sites, simulated crawls, comparisons of policies, and checks of one's own."""
+"""The laboratory: recorded and synthetic sites, simulated crawls, comparisons of policies, and checks of custom
+classes.
+"""

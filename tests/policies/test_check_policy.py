@@ -219,7 +219,7 @@ BROKEN = {
     WantsAnything: "it is a set of states",
     GivesUpTooFew: r"give_up\(\d+\) answered \d+, and gave up \d+ of 1\d links",
     ClaimsToGiveUp: r"give_up\(\d+\) answered \d+, and gave up",
-    GivesUpByChance: "where few links may wait, step",
+    GivesUpByChance: "where few links may be queued, step",
     TakesWhatItGivesUp: "took links out",
     ShowsNothingOfUse: "it takes 2 values, one a column",
     DrawsWhatItShows: r"tables\(\) changed its choices: step",

@@ -140,7 +140,7 @@ def test_recordings_without_are_what_they_were(tmp_path: Path) -> None:
     assert "rendered" not in str(site.completeness()) + describe(path)
     with sqlite3.connect(path) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
-    with pytest.raises(RecordingError, match="was begun without renderings: go on without them"):
+    with pytest.raises(RecordingError, match="was begun without renderings: resume it without them"):
         SiteWriter(path, roots=[ROOT], renderings=True)
     with SiteWriter(path, roots=[ROOT]) as writer:
         assert not writer.renderings

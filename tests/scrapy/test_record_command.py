@@ -257,7 +257,7 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
             process.communicate()
         site.go_on()
         said, _ = run(tmp_path, "killed.sqlite", "-a", root)
-        assert "Going on with killed.sqlite: " in said
+        assert "Resuming killed.sqlite: " in said
         assert not re.search(r"killed.sqlite: \d URLs", said), "what was written before the kill is there"
         assert f"{n} URLs are recorded, 0 linked ones are not" in said
         assert set(site.paths) == set(tree_paths(n))
@@ -304,7 +304,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
 def test_a_root_that_leads_nowhere_is_explained(site: MockSite, tmp_path: Path, path: str, reason: str) -> None:
     """If nothing but the root can be recorded, the command gives the reason."""
     said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url(path)}")
-    assert f"There is no link to go on with: {site.url(path)} {reason} Start at another URL" in said
+    assert f"There is no link to follow: {site.url(path)} {reason} Start at another URL" in said
 
 
 class Unsteady(MockSite):
@@ -703,7 +703,7 @@ def test_an_importer_of_a_user_is_found_by_its_path(har_project: Path) -> None:
         (
             ["ours.importers.NoImporter", "x"],
             2,
-            "a NoImporter, which is no importer, as it has no source and no find_root",
+            "a NoImporter, which is not an importer, as it has no source and no find_root",
         ),
         (
             ["ours.none.Importer", "x"],
@@ -744,7 +744,7 @@ def call(*words: str) -> int:
         (["a.sqlite"], "say where the site starts: scrapy focus-record a.sqlite -a root=https://example.org/"),
         (["a.sqlite", "-a", "root=example.org"], "root is 'example.org'; give the URL of the first page"),
         (["a.sqlite", "-a", "root"], "-a takes NAME=VALUE"),
-        (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; there is root"),
+        (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; the only one is root"),
         (["a.sqlite", "--limits", "3"], "there is no option --limits"),
         (["a.sqlite", "-a", "root=http://a.b/", "--limit", "0"], "--limit is '0'; it takes a number from 1"),
         (["a.sqlite", "--portal", "20"], "a portal has 200 to 1,000,000 pages"),

@@ -42,7 +42,7 @@ LIVE = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 5, "ROBOTSTXT_OBEY": True, "COOKI
 def test_other_sources_have_no_browser(tmp_path: Path) -> None:
     """Their error says so, like those of options that do not fit."""
     _, logged = run(tmp_path, "x.sqlite", "--folder", ".", "--render", expect=2)
-    assert "--render are for recording a live site, and --folder is none" in logged
+    assert "--render are for recording a live site, which --folder is not" in logged
     root = ["-a", "root=http://127.0.0.1:9/"]
     _, logged = run(tmp_path, "x.sqlite", *root, "--render-pages", "none", expect=2)
     assert "--render-pages is 'none'; it takes a number from 1" in logged

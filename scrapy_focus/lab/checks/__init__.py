@@ -1,1 +1,1 @@
-"""Does what you wrote keep its promises? A check for each protocol, to be called from a test."""
+"""Does your class keep its contract? A check for each protocol, to be called from a test."""

@@ -1,4 +1,4 @@
-"""Does a frontier of yours keep the promises of :class:`~scrapy_focus.core.frontier.Drawn`?"""
+"""Checks a custom frontier against the contract of :class:`~scrapy_focus.core.frontier.Drawn`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DIVISIONS = 8
 
 
 def check_drawn(make: Callable[[Vectors], Drawn], *, steps: int = 1000, seed: int = 0) -> None:
-    """Raise ``AssertionError`` if a frontier breaks a promise; compares it with a dictionary over random steps.
+    """Raise ``AssertionError`` if a frontier breaks its contract; compares it with a dictionary over random steps.
 
     Parameters
     ----------
@@ -35,10 +35,9 @@ def check_drawn(make: Callable[[Vectors], Drawn], *, steps: int = 1000, seed: in
 
     Notes
     -----
-    What the frontier raises itself comes through as it is. Whether draws are uniform is not checked, but that equal
-    random numbers draw equal links from a frontier in which the same waits, that a mapping draws what an array does,
-    and that nothing is drawn from hosts that are shut. Links sleep only in a frontier that is also
-    :class:`~scrapy_focus.core.frontier.Sleeping`.
+    Exceptions of the frontier itself pass through. Uniformity of draws is not checked. But equal random numbers must
+    draw equal links from frontiers with the same queue, a mapping must draw what an array does, and nothing may be
+    drawn from shut hosts. Links sleep only in a frontier that is also :class:`~scrapy_focus.core.frontier.Sleeping`.
     """
     rng = np.random.default_rng(seed)
     machine = DrawnMachine(make(Vectors(WIDTH)), make)
@@ -64,14 +63,14 @@ class DrawnMachine(LedgerMachine[Drawn]):
         return waits._replace(arm=self.followed(waits.arm, waits.memo))
 
     def followed(self, arm: int, vector: Sequence[float] | None) -> int:
-        """Return the arm in which a link with a vector waits that was placed in an arm."""
+        """Return the arm where a link with a vector is queued that was placed in an arm."""
         for of, column, above, new_arm in self.model.divisions:
             if arm == of and vector is not None and vector[column] > above:
                 arm = new_arm
         return arm
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
-        """Divide an arm."""
+        """Split an arm."""
         self.model.divisions.append((arm, column, above, new_arm))
         self.frontier.divide(arm, column, above, new_arm)
         for key, waits in self.model.waiting.items():
@@ -99,21 +98,19 @@ class DrawnMachine(LedgerMachine[Drawn]):
         for host, arm, vector in zip(drawn.hosts, arms, drawn.vectors.tolist(), strict=True):
             keys = [key for key in self.keys_in(arm) if host_of(key) == self.frontier.hosts[host]]
             vectors = [self.model.waiting[key].memo for key in keys]
-            require(
-                tuple(vector) in vectors, f"draw() gave the vector {vector}, which nothing has that waits in arm {arm}"
-            )
+            require(tuple(vector) in vectors, f"draw() gave the vector {vector}, which no link queued in arm {arm} has")
         self._draw_otherwise(drawn, counts, seed, busy, closed)
         return drawn
 
     def draw_from_another(self, counts: Sequence[int], seed: int, busy: Collection[str] = ()) -> None:
-        """Draw the same links from a new frontier in which the same waits."""
+        """Draw the same links from a new frontier with the same queue."""
         fresh = self._make(Vectors(WIDTH))
         others = DrawnMachine(fresh, self._make)
         oldest = sorted(self.model.waiting.items(), key=lambda each: each[1].age)
         others.push([(key, Placement(waits.arm, 0.0, _memo(waits.memo))) for key, waits in oldest], 0)
         one, other = self._drawn(self.frontier, counts, seed, busy), self._drawn(fresh, counts, seed, busy)
         same = one.arms.tolist() == other.arms.tolist() and one.vectors.tolist() == other.vectors.tolist()
-        require(same, "draw() gave other links than a new frontier in which the same waits")
+        require(same, "draw() gave other links than a new frontier with the same queue")
         fresh.close()
 
     def draw_all(self, busy: Collection[str] = (), closed: Sequence[bool] | None = None) -> Draw:
@@ -147,13 +144,13 @@ class DrawnMachine(LedgerMachine[Drawn]):
         require(got == wanted, f"draw({counts}, None) gave {got}, it should be {wanted}")
 
     def take_drawn(self, drawn: Draw, at: int) -> None:
-        """Take one of what was drawn, which a second time is not there."""
+        """Take one of the drawn links; a second time it is not there."""
         slot, arm, vector = int(drawn.slots[at]), int(drawn.arms[at]), tuple(drawn.vectors[at].tolist())
         pick = self.frontier.take_drawn(slot)
         require(pick is not None, f"take_drawn() gave nothing for a link that was drawn from arm {arm}")
         if pick is None:
             return
-        require(pick.key in self.model.waiting, f"take_drawn() gave the key {pick.key}, which does not wait")
+        require(pick.key in self.model.waiting, f"take_drawn() gave the key {pick.key}, which is not queued")
         known = self.model.waiting[pick.key]
         got = pick.arm, as_tuple(pick.memo)
         same = got == (known.arm, known.memo) == (arm, vector)
@@ -163,7 +160,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         require(self.frontier.take_drawn(slot) is None, "take_drawn() gave a link twice")
 
     def drop(self, drawn: Draw) -> None:
-        """Give what was drawn up, of which some may be the same, and some that is not there."""
+        """Give up drawn links, with repetitions and missing ones."""
         keys = self._keys_of(drawn)
         said = self.frontier.drop([*drawn.slots.tolist(), 1 << 30, -1])
         require(said == len(keys), f"drop() of {len(keys)} links said {said}")
@@ -179,7 +176,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         self._compare_kept([arm for arm in range(len(self.frontier.waiting)) if arm % 2])
 
     def _compare_kept(self, arms: Sequence[int]) -> None:
-        """What waits in some arms and what sleeps is kept, with its URL, its time and its vector."""
+        """Check that queued and sleeping links are returned with their URLs, times and vectors."""
         kept = self.frontier.kept(arms)
         urls = self.frontier.urls(kept.numbers.tolist())
         got = sorted(zip(urls, kept.due.tolist(), map(tuple, kept.vectors.tolist()), strict=True))
@@ -232,7 +229,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         require(slots == drawn.slots.tolist(), f"draw({counts}) and draw({other}) gave other links")
 
     def _keys_of(self, drawn: Draw) -> set[int]:
-        """Return the keys of what was drawn, which nobody says but a pick, and what waits besides."""
+        """Return the keys of what was drawn, which only a pick reveals, and the other queued keys."""
         before = self.frontier.draw(None, np.random.default_rng(0))
         order = sorted(self.model.waiting, key=lambda key: (self.model.waiting[key].arm, self.model.waiting[key].age))
         keys = dict(zip(before.slots.tolist(), order, strict=True))

@@ -1,8 +1,7 @@
-"""A frontier beside a dictionary that says what it should do: the operations that all frontiers have.
+"""A frontier beside a dictionary as its model: the operations that all frontiers have.
 
-Each operation is one method: it does something to the frontier, compares what came of it, and does the same to the
-model. Whoever drives it chooses the operations and their arguments: a random generator here, Hypothesis in the tests
-of this package.
+Each operation is one method: it changes the frontier, compares the result, and changes the model likewise. The caller
+chooses the operations and their arguments: a random generator here, Hypothesis in the tests of this package.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ F = TypeVar("F", bound="Ranked | Drawn")
 
 
 class Waits(NamedTuple):
-    """How a link waits by the model; ``place`` has the arm that it is in now, and its memo as a tuple."""
+    """How a link is queued by the model; ``place`` has its current arm, and its memo as a tuple."""
 
     age: int
     origin: int
@@ -41,7 +40,9 @@ class Waits(NamedTuple):
 
 @dataclass
 class Model:
-    """What a frontier should hold: by key what waits, or sleeps until when; by id what flies; what was seen."""
+    """The expected content of a frontier: queued links by key, or until when they sleep; picks in flight by id; keys
+    seen.
+    """
 
     waiting: dict[int, Waits] = field(default_factory=dict)
     asleep: dict[int, tuple[Waits, float]] = field(default_factory=dict)
@@ -67,10 +68,10 @@ class LedgerMachine(ABC, Generic[F]):
 
     @abstractmethod
     def placed(self, key: int, place: Placement) -> tuple[int, tuple[float, ...] | None]:
-        """Return the arm and the memo that a link has which is placed so."""
+        """Return the arm and the memo of a link with this placement."""
 
     def push(self, pushed: Sequence[tuple[int, Placement | None]], origin: int) -> None:
-        """Push links; the same key may come twice."""
+        """Push links; a key may be repeated."""
         before = len(self.model.waiting) + len(self.model.asleep)
         for key, place in pushed:
             if place is None:
@@ -83,11 +84,11 @@ class LedgerMachine(ABC, Generic[F]):
         require(added == wanted, f"push() said {added} new links, it was {wanted}")
 
     def take(self, key: int) -> None:
-        """Take out a link by its key, if it waits."""
+        """Take out a link by its key, if it is queued."""
         self._took(key, self.frontier.take(key))
 
     def take_as(self, key: int) -> None:
-        """Take out a link with an id of one's own."""
+        """Take out a link with a chosen id."""
         pick_id = 1000 + len(self.model.flying)
         while pick_id in self.model.flying:
             pick_id += 1
@@ -96,7 +97,7 @@ class LedgerMachine(ABC, Generic[F]):
         self._took(key, pick)
 
     def wake(self, now: float) -> None:
-        """Let all links wait that are due, where they are many one after the other."""
+        """Wake all links that are due, one after the other if they are many."""
         if not self.sleeping:
             return
         due = [key for key, (_, after) in self.model.asleep.items() if after <= now]
@@ -113,7 +114,7 @@ class LedgerMachine(ABC, Generic[F]):
             self.model.waiting[key] = self.landed(self.model.asleep.pop(key)[0])
 
     def settle(self, pick_id: int, also: Collection[int] = ()) -> None:
-        """A pick has its outcome."""
+        """Settle a pick."""
         key, waits = self.model.flying.pop(pick_id)
         self.frontier.settle(self.frontier.flying[pick_id], also)
         self.model.seen[key] = State.PROBED if waits.method == "HEAD" else State.FETCHED
@@ -122,13 +123,13 @@ class LedgerMachine(ABC, Generic[F]):
                 self.model.seen[other] = State.FETCHED
 
     def release(self, pick_id: int) -> None:
-        """A pick waits again."""
+        """Queue a pick again."""
         key, waits = self.model.flying.pop(pick_id)
         self.frontier.release(self.frontier.flying[pick_id])
         self.model.waiting[key] = self.landed(waits)
 
     def landed(self, waits: Waits) -> Waits:
-        """Return how a link waits that was in flight."""
+        """Return the placement of a link that was in flight."""
         return waits
 
     def end(self) -> None:
@@ -145,10 +146,12 @@ class LedgerMachine(ABC, Generic[F]):
         self.frontier.close()
 
     def compare(self, busy: Collection[str] = ("b",)) -> None:
-        """Compare all that a frontier says with the model."""
+        """Compare the whole frontier with the model."""
         self.frontier.check()
         waiting = self.model.waiting
-        require(len(self.frontier) == len(waiting), f"{len(self.frontier)} links wait, it should be {len(waiting)}")
+        require(
+            len(self.frontier) == len(waiting), f"{len(self.frontier)} links are queued, it should be {len(waiting)}"
+        )
         self._compare_counts(busy)
         self._compare_sleepers()
         keys = [*waiting, *self.model.asleep, *self.in_flight(), *self.model.seen, -1]
@@ -170,27 +173,27 @@ class LedgerMachine(ABC, Generic[F]):
         return self.model.seen.get(key, State.NEW)
 
     def placed_before(self, key: int) -> Waits | None:
-        """Return how a link waits or sleeps by the model."""
+        """Return the placement of a queued or sleeping link by the model."""
         return self.model.waiting.get(key) or self.model.asleep.get(key, (None,))[0]
 
     def in_flight(self) -> set[int]:
-        """Return the keys of what flies by the model."""
+        """Return the keys in flight by the model."""
         return {key for key, _ in self.model.flying.values()}
 
     def keys_in(self, arm: int, shut: Collection[str] = ()) -> list[int]:
-        """Return the keys of what waits in an arm by the model, on hosts that are not shut."""
+        """Return the keys queued in an arm by the model, on hosts that are not shut."""
         return [key for key, waits in self.model.waiting.items() if waits.arm == arm and host_of(key) not in shut]
 
     def fly(self, pick: Pick) -> None:
-        """A link was taken out, as this pick."""
-        require(pick.key in self.model.waiting, f"a pick has the key {pick.key}, which does not wait")
+        """Record that a link was taken out, as this pick."""
+        require(pick.key in self.model.waiting, f"a pick has the key {pick.key}, which is not queued")
         waits = self.model.waiting.pop(pick.key)
         require(pick.id not in self.model.flying, f"a pick has the id {pick.id}, which one in flight has")
         self._compare_pick(pick, pick.key, waits)
         self.model.flying[pick.id] = pick.key, waits
 
     def give_up(self, keys: Collection[int]) -> None:
-        """These links do not wait any more, by the model."""
+        """Record that these links are not queued any more."""
         for key in keys:
             self.model.waiting.pop(key, None)
             self.model.asleep.pop(key, None)
@@ -204,7 +207,7 @@ class LedgerMachine(ABC, Generic[F]):
             yield key, None if rng.random() < 0.1 else self.perhaps_later(rng, place(rng))
 
     def perhaps_later(self, rng: np.random.Generator, place: Placement) -> Placement:
-        """Return a place or, once in three times, the same at a time that is near."""
+        """Return a placement or, once in three times, the same at a time soon."""
         if not self.sleeping or rng.random() < 0.67:
             return place
         return place._replace(after=self.model.woke + float(rng.integers(-2, 9)))
@@ -289,7 +292,7 @@ def link(key: int) -> Link:
 
 
 def host_of(key: int) -> str:
-    """Return on which host a link is."""
+    """Return the host of a link."""
     return HOSTS[key % 7 % 4]
 
 
@@ -306,7 +309,7 @@ def any_of(rng: np.random.Generator, numbers: Mapping[int, object]) -> int:
 
 
 def some_hosts(rng: np.random.Generator) -> set[str]:
-    """Return some hosts, and one that nobody knows."""
+    """Return some hosts, and an unknown one."""
     return {host for host in (*HOSTS, "unknown") if rng.random() < 0.3}
 
 

@@ -1,4 +1,4 @@
-"""Does a policy of yours keep its promises? Properties that every one must have, to be called from a test."""
+"""Checks a custom policy: properties that every policy must have, to be called from a test."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from scrapy_focus.core.status import Status
 
 _MOST_WAITING = 10  # links, in a crawl that gives some up
-_VISITS = 10  # times as many requests as there are pages, after which a crawl ends that fetches pages again
+_VISITS = 10  # times as many requests as there are pages, after which a crawl ends that revisits pages
 
 
 def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None) -> None:
-    """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
+    """Raise ``AssertionError`` if a policy breaks its contract; takes about a second.
 
     Parameters
     ----------
@@ -43,20 +43,20 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     seed
         Of the crawls.
     mission
-        What it is given of what is looked for, as a live crawl, a simulation and a comparison do; nothing by default.
+        The mission for the policy, as in a live crawl, a simulation and a comparison; empty by default.
 
     Notes
     -----
-    A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
-    :meth:`~scrapy_focus.core.abilities.Waits.due` says, or that at which the next link is due that sleeps. A crawl
-    whose policy has :meth:`~scrapy_focus.core.abilities.FetchesAgain.again`, or ``never_ends``, ends after ten times as
-    many requests as there are pages, and is to have fetched each of them by then. What is checked: it fetches every
-    page of the site, with one and with eight in flight; it never selects while nothing waits, nor a host that is busy;
-    the same seed gives the same order; where few links may wait, it gives up as many as it is asked to, and the same
-    ones with the same seed; it stays alive through failures, HEADs, and picks that are released; it can be pickled in
-    mid-crawl and makes the same choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and
-    changes no choice; it does not change the links that it is given. What the policy raises itself, or the crawl on its
-    account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
+    A page takes a second of the crawl's clock. If nothing may be chosen, the clock advances to the time from
+    :meth:`~scrapy_focus.core.abilities.Waits.due`, or to when the next sleeping link is due. A crawl whose policy has
+    :meth:`~scrapy_focus.core.abilities.FetchesAgain.again`, or ``never_ends``, ends after ten times as many requests
+    as there are pages, and must have fetched each of them by then. These properties are checked. It fetches every
+    page of the site, with one and with eight in flight. It never selects when nothing is queued, nor a busy host. The
+    same seed gives the same order. If few links may be queued, it gives up as many as requested, and the same ones
+    with the same seed. It survives failures, HEADs, and released picks. It can be pickled in mid-crawl and then makes
+    the same choices. ``explain`` returns JSON values; ``tables`` returns tables, and changes no choice. It does not
+    change the links that it receives. Exceptions of the policy itself, or of the crawl because of it
+    (:class:`~scrapy_focus.core.errors.PolicyError`), pass through.
     """
     _check_parameters(make())
     site = _Site(pages)
@@ -75,14 +75,14 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
         _require(shown == orders[0], f"tables() changed its choices: {_first_difference(orders[0], shown)}")
     for k in (1, 8):
         few = [_crawl(make(), site, mission, seed=seed, in_flight=k, most_waiting=_MOST_WAITING) for _ in range(2)]
-        _require(few[0] == few[1], f"where few links may wait, {_first_difference(*few)} with the same seed")
+        _require(few[0] == few[1], f"where few links may be queued, {_first_difference(*few)} with the same seed")
     policy = make()
     policy.open(memory_frontier(policy.keeps(mission)), np.random.default_rng(seed), mission)
-    _require(policy.select(()) is None, "select() gave a pick though nothing waits")
+    _require(policy.select(()) is None, "select() gave a pick though nothing is queued")
 
 
 def _check_parameters(policy: Policy) -> None:
-    """What a stored crawl compares with, when it resumes, are attributes of the names of the parameters."""
+    """Check that the parameters, which a resuming crawl compares, are attributes of the same names."""
     names = inspect.signature(type(policy)).parameters.values()
     named = [each.name for each in names if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     lacking = [name for name in named if not hasattr(policy, name)]
@@ -92,7 +92,7 @@ def _check_parameters(policy: Policy) -> None:
 
 
 class _Site:
-    """A small web on three hosts: a tree with cross links, some dead links, and some pages worth something."""
+    """A small web on three hosts: a tree with cross links, some dead links, and some pages with rewards."""
 
     def __init__(self, pages: int) -> None:
         rng = np.random.default_rng(7)
@@ -108,7 +108,7 @@ class _Site:
         self.reachable = {self.link(page).url for page in self._reached()}
 
     def _reached(self) -> set[int]:
-        """Return the pages to which links lead from the first one."""
+        """Return the pages that the first one links to."""
         reached, queue = {0}, [0]
         while queue:
             page = queue.pop()
@@ -144,7 +144,7 @@ class _Clock:
 
 
 class _WatchingRoom(Room):
-    """Sees whether a policy gives up what it says."""
+    """Checks whether a policy gives up what it reports."""
 
     def _give_up(self, n: int) -> None:
         frontier = self._frontier
@@ -152,11 +152,11 @@ class _WatchingRoom(Room):
         said = self._guard.policy.give_up(n)
         gone = before - len(frontier)
         _require(gone == n == said, f"give_up({n}) answered {said!r}, and gave up {gone} of {before} links")
-        _require(len(frontier.flying) == flying, f"give_up({n}) took links out, or let some wait again")
+        _require(len(frontier.flying) == flying, f"give_up({n}) took links out, or queued some again")
 
 
 class _WatchingPlacer(Placer):
-    """Sees whether a policy changes the links that it is given."""
+    """Checks whether a policy changes the links that it receives."""
 
     def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
         before = list(links)
@@ -221,7 +221,8 @@ def _crawl(
     crawl.frontier.check()
     is_left = len(crawl.frontier) > 0 and not is_over
     _require(
-        not crawl.counts["select/none"] and not is_left, "select() gives nothing though links wait and no host is busy"
+        not crawl.counts["select/none"] and not is_left,
+        "select() gives nothing though links are queued and no host is busy",
     )
     return order
 
@@ -234,7 +235,7 @@ def _check_pick(crawl: Crawl, pick: Pick, busy: Collection[str], *, asks_tables:
 
 
 def _most_visits(policy: Policy, site: _Site) -> float:
-    """Return after how many requests a crawl is ended that would not end itself."""
+    """Return after how many requests to end a crawl that would not end itself."""
     if isinstance(policy, FetchesAgain) or policy.never_ends:
         return _VISITS * site.pages
     return math.inf

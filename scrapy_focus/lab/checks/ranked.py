@@ -1,4 +1,4 @@
-"""Does a frontier of yours keep the promises of :class:`~scrapy_focus.core.frontier.Ranked`?"""
+"""Checks a custom frontier against the contract of :class:`~scrapy_focus.core.frontier.Ranked`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ARMS = 6
 
 
 def check_ranked(make: Callable[[], Ranked], *, steps: int = 2000, seed: int = 0) -> None:
-    """Raise ``AssertionError`` if a frontier breaks a promise; compares it with a dictionary over random steps.
+    """Raise ``AssertionError`` if a frontier breaks its contract; compares it with a dictionary over random steps.
 
     Parameters
     ----------

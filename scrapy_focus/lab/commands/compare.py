@@ -66,7 +66,7 @@ class CompareCommand(FocusCommand):
             "--structured", metavar="TYPES", default="",
             help="pages with structured data, as Recipe,Event, instead of --targets; for recordings with --bodies",
         )  # fmt: skip
-        add("--words", metavar="WORDS", default="", help="words that speak for a target, as price,inflation rate")
+        add("--words", metavar="WORDS", default="", help="words that suggest a target, as price,inflation rate")
         add(
             "--metric", metavar="NAME", action="append", default=[],
             help="what to show; the first one matters most (default requests_90)",
@@ -137,7 +137,7 @@ class CompareCommand(FocusCommand):
 
 
 def show(comparison: Comparison, metrics: list[str]) -> None:
-    """Print a table, what it says in words, and what is to be known before believing it."""
+    """Print a table, its summary in words, and the caveats."""
     from rich.text import Text
 
     from scrapy_focus.lab.compare.tables import terminal_table
@@ -160,7 +160,7 @@ def show(comparison: Comparison, metrics: list[str]) -> None:
 
 
 class _Lines:
-    """Says on a line each which run is done, for logs and pipes."""
+    """Reports each finished run on a line, for logs and pipes."""
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
@@ -178,7 +178,7 @@ class _Lines:
 
 
 class _Bar(_Lines):
-    """Shows on a terminal how far it is, and when it will be done."""
+    """Shows the progress on a terminal, and the time left."""
 
     def __init__(self, metric: str) -> None:
         from rich.console import Console
@@ -272,5 +272,5 @@ def _goal(path: str, targets: str, structured: str) -> Goal | None:
             raise ConfigError(f"--targets: {error}") from error
     goal = make(f"--goal {path}", path)
     if not callable(goal):
-        raise ConfigError(f"--goal {path} is no goal: it takes a callable from an Outcome to a number")
+        raise ConfigError(f"--goal {path} is not a goal: it takes a callable from an Outcome to a number")
     return goal  # type: ignore[no-any-return]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.sites.server import SiteServer
 
 _FOLDER = "focus-demo"
-_MARK = ".focus-demo"  # is in a folder that an earlier demo made, and this one may empty
-_BETWEEN = 3.0  # seconds between two lines that say how far a crawl is, where there is no terminal
+_MARK = ".focus-demo"  # marks a folder of an earlier demo, which this one may empty
+_BETWEEN = 3.0  # seconds between two lines of progress, without a terminal
 _SECONDS_PER_REQUEST = 0.015  # on two cores of 2023
 _BREADTH = 2.75  # requests of breadth-first order for each of the learning crawl
 _BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"
@@ -110,8 +110,8 @@ def crawl(
 ) -> tuple[int, int]:
     """Run ``focus files`` as a user would, and return its exit status and how many requests it sent.
 
-    On a terminal the crawl shows its panel; elsewhere a line says every few seconds how far it is. The status is 0
-    where the crawl ended by a limit, as it should.
+    On a terminal the crawl shows its panel; elsewhere a line reports its progress every few seconds. The status is 0
+    if the crawl ended by a limit, as it should.
     """
     from scrapy_focus.engine.ending import STATUS
 
@@ -128,7 +128,7 @@ def crawl(
 
 
 def listed(out: Path) -> list[dict[str, Any]]:
-    """Return what the manifest of a folder lists so far."""
+    """Return the current contents of the manifest of a folder."""
     manifest = out / MANIFEST
     lines = manifest.read_text(encoding="utf-8").splitlines(keepends=True) if manifest.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]

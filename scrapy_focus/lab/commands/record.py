@@ -1,4 +1,4 @@
-"""``scrapy focus-record``: a web site in one file, from the site itself or from what somebody has of it."""
+"""``scrapy focus-record``: a web site in one file, from the live site or from an archive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.recordings.importers.base import Importer
     from scrapy_focus.lab.recordings.writer import SiteWriter
 
-# Importers that have an option of their own.
+# Importers that have an option.
 _IMPORTERS = {
     "folder": "scrapy_focus.lab.recordings.importers.folder.FolderImporter",
     "warc": "scrapy_focus.lab.recordings.importers.warc.WarcImporter",
@@ -40,7 +40,7 @@ _IMPORTERS = {
 _SILENT = "no response"
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware")  # loggers
 
-# What a project has set up for its own spiders must not change what is recorded.
+# Settings of a project for its own spiders must not change the recording.
 _FORCED: dict[str, Any] = {
     "ADDONS": {},
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
@@ -60,21 +60,21 @@ _FORCED: dict[str, Any] = {
 
 
 class _Source(NamedTuple):
-    """What is recorded, where that is not a live site."""
+    """The source of a recording that is not of a live site."""
 
     option: str  # as the user wrote it
     path: str  # import path of the importer
-    sources: list[str]  # what the importer is made with
+    sources: list[str]  # arguments of the importer
 
 
 class RecordCommand(FocusCommand):
-    """Records a web site into a file in which policies are compared."""
+    """Records a web site into a file, for comparing policies on it."""
 
     command = "focus-record"
     arguments = "SITE.sqlite -a root=URL [options]"
     summary = "Record a web site into one file, to compare policies on it"
     details = (
-        "Record a web site into SITE.sqlite: what each of its URLs answers, and which links stand where. It is crawled "
+        "Record a web site into SITE.sqlite: what each of its URLs answers, and where its links are. It is crawled "
         "breadth-first, politely, unless another source is named. It may be stopped at any time (Ctrl-C, or even kill "
         "-9); the same command resumes there."
     )
@@ -83,7 +83,7 @@ class RecordCommand(FocusCommand):
     default_settings = {
         "CONCURRENT_ITEMS": 4,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "COOKIES_ENABLED": False,  # or an answer would depend on those before it
+        "COOKIES_ENABLED": False,  # or an answer would depend on earlier ones
         "DOWNLOAD_DELAY": 1,
         "FOCUS_MAX_INFLATION": 100,
         "FOCUS_PUBLIC_ONLY": True,
@@ -113,7 +113,7 @@ class RecordCommand(FocusCommand):
             help="record pages with scripts as they are and as a browser shows them; needs scrapy-playwright",
         )  # fmt: skip
         parser.add_argument("--render-pages", metavar="N", help="render N pages at most; implies --render")
-        parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
+        parser.add_argument("--info", action="store_true", help="show what SITE.sqlite holds, and do nothing else")
         parser.add_argument(
             "--verify", action="store_true",
             help="compare SITE.sqlite with the checksums in it, and do nothing else; status 1 if it changed",
@@ -147,7 +147,7 @@ class RecordCommand(FocusCommand):
             self._set_up_crawl(render=opts.render)
 
     def _set_up_crawl(self, *, render: bool) -> None:
-        """Let requests pass what the add-on would set up, and a browser where pages are to be rendered."""
+        """Let requests pass the add-on's components, and a browser if pages are to be rendered."""
         from scrapy_focus.addon import Addon
         from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
         from scrapy_focus.finders.kit.spiders.middlewares import Credentials
@@ -160,7 +160,7 @@ class RecordCommand(FocusCommand):
             self._set_browser()
 
     def _set_browser(self) -> None:
-        """Let a browser answer what is to be rendered."""
+        """Let a browser answer the requests to be rendered."""
         from scrapy_focus.engine.browser.found import browser_of, set_browser
         from scrapy_focus.lab.spiders.rendering import RecordedBrowser
 
@@ -188,7 +188,7 @@ class RecordCommand(FocusCommand):
         return self._record_live(path, opts)
 
     def _check_sources(self, path: str, opts: argparse.Namespace) -> None:
-        """Check what belongs together, and set ``opts.roots`` and ``opts.source``."""
+        """Check the combination of arguments, and set ``opts.roots`` and ``opts.source``."""
         roots = _roots_in(opts.spargs)
         read_numbers(opts, "limit", "portal", "render_pages")
         opts.render = opts.render or opts.render_pages is not None
@@ -218,7 +218,7 @@ class RecordCommand(FocusCommand):
             if not known:
                 say(f"Recording {', '.join(roots)} into {path}")
             elif not _is_done(done, opts):
-                say(f"Going on with {path}: {done}")
+                say(f"Resuming {path}: {done}")
             reason = "finished" if _is_done(done, opts) else self._crawl(writer, opts)
             done = writer.completeness()
             if _is_done(done, opts):
@@ -230,7 +230,7 @@ class RecordCommand(FocusCommand):
         return _say_stopped(reason, opts.limit)
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
-        """Ask for what is missing, and return the reason for which Scrapy stopped."""
+        """Request what is missing, and return the reason why Scrapy stopped."""
         from scrapy_focus.lab.spiders.recorder import RecordSpider
 
         if not opts.loglevel:
@@ -247,7 +247,7 @@ class RecordCommand(FocusCommand):
         finally:
             spider = crawler.spider
             if isinstance(spider, RecordSpider) and spider.progress is not None:
-                spider.progress.spider_closed()  # a second Ctrl-C leaves that out
+                spider.progress.spider_closed()  # a second Ctrl-C skips that
         if not isinstance(spider, RecordSpider) or self.crawler_process.bootstrap_failed:
             raise RecordingError("the crawl did not start; the log says why")
         if spider.error is not None:
@@ -258,7 +258,7 @@ class RecordCommand(FocusCommand):
 
 
 def _say_stopped(reason: str, limit: int | None) -> int:
-    """Say why a recording is not whole, and return the exit status."""
+    """Explain why a recording is incomplete, and return the exit status."""
     why = f"({reason})"
     if limit and reason == "finished":
         why = f"after {counted(limit, 'URL')}"
@@ -276,7 +276,7 @@ def _roots_in(arguments: list[str]) -> list[str]:
         raise UsageError("-a takes NAME=VALUE: -a root=https://example.org/") from None
     roots = [url.strip() for url in given.pop("root", "").split(",") if url.strip()]
     if given:
-        raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
+        raise UsageError(f"there is no argument {', '.join(given)}; the only one is root: -a root=https://example.org/")
     for root in roots:
         if not _is_root(root):
             raise UsageError(
@@ -286,22 +286,22 @@ def _roots_in(arguments: list[str]) -> list[str]:
 
 
 def _check_alone(opts: argparse.Namespace) -> None:
-    """Check that an option that only reads a recording is not given what to record."""
+    """Check that an option that only reads a recording has no arguments for recording."""
     if opts.roots or opts.source is not None:
         option = "--info" if opts.info else "--verify"
         raise UsageError(f"{option} says what a recording holds, and takes nothing but its name")
 
 
 def _check_import(option: str, opts: argparse.Namespace) -> None:
-    """Check that an importer is given no more than it uses."""
+    """Check that an importer gets no more arguments than it uses."""
     if len(opts.roots) > 1:
         raise UsageError(f"--{option} takes one root; got {len(opts.roots)}")
     if opts.limit or opts.no_files or opts.render:
-        raise UsageError(f"--limit, --no-files and --render are for recording a live site, and --{option} is none")
+        raise UsageError(f"--limit, --no-files and --render are for recording a live site, which --{option} is not")
 
 
 def _left_to_render(done: Completeness, opts: argparse.Namespace) -> int | None:
-    """Return how many pages may still be rendered; ``None``: any number."""
+    """Return how many pages may still be rendered; ``None``: no limit."""
     if not opts.render:
         return 0
     most: int | None = opts.render_pages
@@ -311,7 +311,7 @@ def _left_to_render(done: Completeness, opts: argparse.Namespace) -> int | None:
 
 
 def _is_done(done: Completeness, opts: argparse.Namespace) -> bool:
-    """Whether nothing is left to be asked for."""
+    """Whether nothing is left to request."""
     return not done.missing and (not done.unrendered or _left_to_render(done, opts) == 0)
 
 
@@ -323,7 +323,7 @@ def _source_of(option: str, given: str | int | list[str]) -> _Source:
 
 
 def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
-    """Record what an importer knows."""
+    """Record the answers of an importer."""
     from rich.console import Console
 
     from scrapy_focus.lab.recordings.importers.base import record
@@ -334,7 +334,7 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
         raise UsageError(str(error), print_help=False) from error
     if lacking := [name for name in ("source", "find_root", "answers") if not hasattr(importer, name)]:
         raise UsageError(
-            f"{source.option} makes a {type(importer).__name__}, which is no importer, as it has no "
+            f"{source.option} makes a {type(importer).__name__}, which is not an importer, as it has no "
             f"{' and no '.join(lacking)}; "
             "name a subclass of scrapy_focus.lab.recordings.importers.base.Archive, or a class with the members of "
             "Importer",
@@ -368,7 +368,7 @@ def _say_little() -> None:
 
 
 def _say_all() -> None:
-    """From now on: Scrapy says at a Ctrl-C what it waits for, and that another one ends it at once."""
+    """Make Scrapy explain at a Ctrl-C what it waits for, and that another one ends it at once."""
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.NOTSET)
 
@@ -382,7 +382,7 @@ def _is_root(url: str) -> bool:
 
 
 def _advice(path: Path) -> list[str]:
-    """Say what to do next, or that the root seems to be wrong."""
+    """Suggest what to do next, or warn that the root seems to be wrong."""
     from scrapy_focus.lab.recordings.roots import doubt_of
 
     doubt = doubt_of(path)
@@ -395,10 +395,10 @@ def _advice(path: Path) -> list[str]:
 
 
 def _only_roots(path: Path) -> str:
-    """Say why a recording is so small."""
+    """Explain why a recording is so small."""
     from scrapy_focus.lab.recordings.summary import explain_roots
 
-    return f"There is no link to go on with: {explain_roots(path)}. Start at another URL, into another file."
+    return f"There is no link to follow: {explain_roots(path)}. Start at another URL, into another file."
 
 
 def _source(what: str) -> str:

@@ -24,7 +24,7 @@ _PAGE = "index.html"
 
 
 def write(comparison: Comparison, folder: str | Path, *, metric: str = "requests_90", plots: bool = True) -> Path:
-    """Write everything into a folder, each file as one step, and return the page to read first.
+    """Write everything into a folder, each file in one step, and return the page to read first.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def write(comparison: Comparison, folder: str | Path, *, metric: str = "requests
     summary = summary_json(comparison, metric, repeat, names)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, data in {_SUMMARY: summary, **files}.items():  # the summary first: it says whose the others are
+        for name, data in {_SUMMARY: summary, **files}.items():  # the summary first: it identifies the folder
             write_atomically(folder / name, data)
         for name in earlier - set(names):
             (folder / name).unlink(missing_ok=True)
@@ -89,7 +89,7 @@ def _files_of_earlier(folder: Path) -> set[str]:
         return set(known["files"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
-            f"{folder} holds something that is no comparison, and would be mixed with one; name a new folder"
+            f"{folder} holds something other than a comparison, and would be mixed with one; name a new folder"
         ) from error
 
 
@@ -103,7 +103,7 @@ def _pictures(comparison: Comparison) -> dict[str, bytes]:
             figures.insert(1, ("overview-importance", drawing.draw_overview(comparison, "pst")))
     for name, figure in figures:
         safe = re.sub(r"[^\w.-]+", "_", name).strip("._") or "site"
-        while f"{safe}.svg".lower() in {known.lower() for known in files}:  # some file systems take these for the same
+        while f"{safe}.svg".lower() in {known.lower() for known in files}:  # some file systems do not distinguish these
             safe += "_"
         files |= {f"{safe}.png": drawing.png(figure), f"{safe}.svg": drawing.svg(figure)}
     return files

@@ -1,7 +1,8 @@
-"""Says whether one policy is better than another, from runs with the same seeds or on the same sites.
+"""Whether one policy is better than another, from runs with the same seeds or on the same sites.
 
-A policy that never reached 90 % of the targets has no number of requests for it. Leaving such runs out would favour the
-policy that fails most, and any number in their place would be invented: so they are left out of the mean, and counted.
+A policy that never reached 90 % of the targets has no number of requests for it. Dropping such runs silently would
+favour the policy that fails most, and any number in their place would be invented. So they are excluded from the
+mean, and counted.
 """
 
 from __future__ import annotations
@@ -18,28 +19,28 @@ if TYPE_CHECKING:
 
 
 class Paired(NamedTuple):
-    """What two series of numbers differ by, pair by pair."""
+    """The differences between two series of numbers, pair by pair."""
 
-    difference: float  # mean of a - b over the pairs in which both are finite; nan: there are none
+    difference: float  # mean of a - b over the pairs where both are finite; nan: there are none
     sd: float  # standard deviation of these differences, with n - 1; nan for n < 2
-    n: int  # pairs in which both are finite
+    n: int  # pairs where both are finite
     p: float  # two-sided; nan for n < 2
-    only_a: int  # pairs left out as only a is not finite
+    only_a: int  # excluded pairs where only a is not finite
     only_b: int
-    neither: int  # pairs left out as neither is finite
+    neither: int  # excluded pairs where neither is finite
 
 
 def paired(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
     """Compare two policies that were run with the same seeds, or on the same sites.
 
-    The p-value is that of Student's t-test of the differences, which take out what a seed does to both; it is 1 or 0
-    where they are all equal, to 0 or to something else. Pairs with a number that is not finite, as of a share that was
-    never reached, are left out and counted: a mean says little where there are such.
+    The p-value is that of Student's t-test of the differences, which remove the effect of a seed on both. It is 1 or
+    0 if all differences are equal, to 0 or to another number. Pairs with a number that is not finite, for a share
+    that was never reached, say, are excluded and counted: the mean of the rest says little if there are many.
 
     Raises
     ------
     ConfigError
-        If there are not as many values of the one as of the other.
+        If the two have different lengths.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def paired(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
     mean = float(differences.mean()) if n else math.nan
     sd = float(differences.std(ddof=1)) if n > 1 else math.nan
     if n > 1 and (differences == differences[0]).all():
-        mean, sd = float(differences[0]), 0.0  # rounding would leave a trace of a deviation
+        mean, sd = float(differences[0]), 0.0  # rounding would leave a small deviation
     if n < 2:
         p = math.nan
     elif sd == 0:

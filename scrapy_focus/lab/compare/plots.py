@@ -1,7 +1,7 @@
 """Draws harvest curves: how much of a site's worth was found after how many requests, and after how much waste.
 
-They are read on paper and by colour-blind people too, so each policy has a colour of its own (Okabe and Ito) and a line
-style of its own. Matplotlib is an extra, imported when something is drawn, without a window and without its global
+They must be readable on paper and for colour-blind people, so each policy has a distinct colour (Okabe and Ito) and a
+distinct line style. Matplotlib is an extra, imported when something is drawn, without a window and without its global
 state.
 """
 
@@ -33,7 +33,7 @@ IMPORTANCE_PANELS: tuple[PanelName, ...] = ("pst", "pcs")
 INK = "#1f2328"  # text and axes; currentColor within a page
 GRID = "#d8dce1"  # var(--grid) within a page
 
-IDEAL, AT_RANDOM = "ideal order", "by chance"  # lines that no crawl was made for
+IDEAL, AT_RANDOM = "ideal order", "by chance"  # lines without a crawl
 
 _POINTS = 201  # of a mean
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -73,7 +73,7 @@ _RC: dict[str, Any] = {
 
 
 class Mean(NamedTuple):
-    """Several curves as one, with their spread. Arrays have shape (n_points,)."""
+    """The mean of several curves, with their spread. Arrays have shape (n_points,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -105,14 +105,14 @@ def require_matplotlib() -> None:
 
 
 def panels_of(comparison: Comparison) -> tuple[PanelName, ...]:
-    """Return what is drawn of each site: how early important pages were visited comes first, where that is known."""
+    """Return what to draw of each site: how early important pages were visited comes first, if known."""
     if comparison.conditions.importance is None:
         return PANELS
     return IMPORTANCE_PANELS + PANELS
 
 
 def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName) -> Mean | None:
-    """Return the mean over the seeds, ``None`` where there is no run. A crawl that is over keeps what it has."""
+    """Return the mean over the seeds, ``None`` without a run. A crawl that is over keeps its last value."""
     curves = [curve for run in comparison.of(site, policy) if (curve := _curve(run, panel)) is not None]
     if not curves:
         return None
@@ -126,7 +126,7 @@ def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName)
     sd = rows.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(_POINTS)
     if panel in IMPORTANCE_PANELS:
         return Mean(grid, rows.mean(axis=0), sd)
-    start = np.zeros(1)  # what is had before anything is wasted is a jump at 0
+    start = np.zeros(1)  # what is found before anything is wasted is a jump at 0
     return Mean(np.append(start, grid), np.append(start, rows.mean(axis=0)), np.append(start, sd))
 
 
@@ -146,7 +146,7 @@ def _curve(run: Run, panel: PanelName) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def style_of(comparison: Comparison, policy: str) -> Style:
-    """Return how the line of a policy is drawn, on every site the same. A bound, as OMNISCIENT, is thin and dashed."""
+    """Return the style of a policy's line, the same on every site. A bound, such as OMNISCIENT, is thin and dashed."""
     others = [spec.label for spec in comparison.policies if not spec.is_bound()]
     if policy not in others:
         return Style(INK, _REFERENCE, 1.1)
@@ -204,7 +204,7 @@ def svg(figure: Figure) -> bytes:
 
 
 def inline_svg(figure: Figure, name: str, title: str) -> str:
-    """Return a figure as an element of a page: it takes its text colour from there, and scales with its column.
+    """Return a figure as an element of a page: it takes its text colour from the page, and scales with its column.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def _draw(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> di
 
 
 def _draw_references(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> dict[str, Line2D]:
-    """Draw what the best order and one by chance have, where crawls are judged by important pages."""
+    """Draw the best order and a random one, if crawls are judged by important pages."""
     facts = comparison.sites[site]
     if panel not in IMPORTANCE_PANELS or facts is None or facts.importance is None or not facts.importance.n_hot:
         return {}

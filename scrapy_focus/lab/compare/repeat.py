@@ -1,4 +1,4 @@
-"""What it takes to make a comparison again: the command, and the versions of what its numbers depend on."""
+"""How to repeat a comparison: the command, and the versions that its numbers depend on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "scrapy")
 
 
 class Repeat(NamedTuple):
-    """What it takes to make a comparison again."""
+    """How to repeat a comparison."""
 
     made: datetime
     command: str
@@ -32,7 +32,7 @@ class Repeat(NamedTuple):
 
 
 def repeat_of(comparison: Comparison, metric: str) -> Repeat:
-    """Return what it takes to make a comparison again, as of now."""
+    """Return how to repeat a comparison, as of now."""
     return Repeat(made=datetime.now(UTC), command=command_of(comparison, metric), versions=versions())
 
 
@@ -61,7 +61,7 @@ def command_of(comparison: Comparison, metric: str) -> str:
 
 
 def _in_words(options: Mapping[str, object]) -> Iterator[str]:
-    """Yield options with their values, but those that are ``None``."""
+    """Yield options with their values, except those that are ``None``."""
     for option, value in options.items():
         if value is not None:
             yield option
@@ -69,7 +69,7 @@ def _in_words(options: Mapping[str, object]) -> Iterator[str]:
 
 
 def _goal_options(goal: Goal) -> dict[str, str | None]:
-    """Return the option that gives a goal."""
+    """Return the option for a goal."""
     if isinstance(goal, FilesGoal):
         return {"--targets": str(goal.wanted).replace(", ", ",")}
     if type(goal) is StructuredDataGoal:
@@ -89,7 +89,7 @@ def goal_path(goal: object) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what the numbers depend on."""
+    """Return the versions that the numbers depend on."""
     found = {"scrapy_focus": scrapy_focus.__version__, "Python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -100,7 +100,7 @@ def versions() -> dict[str, str]:
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Return how many seeds there are if they count from 0, and the seeds themselves otherwise."""
+    """Return the number of seeds if they count from 0, and the seeds themselves otherwise."""
     if list(seeds) == list(range(len(seeds))):
         return str(len(seeds))
     return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")

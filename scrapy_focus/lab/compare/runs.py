@@ -1,7 +1,7 @@
 """Makes many simulated crawls in several processes: one task for each site, policy and seed.
 
-A comparison takes hours on large sites, so what fails or kills its process must not take the others along, what is done
-when somebody presses Ctrl-C is kept, and of each crawl only what is shown later comes back.
+A comparison takes hours on large sites. So a failing or killed process must not affect the others, finished runs are
+kept at Ctrl-C, and each crawl returns only what is shown later.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ _DIED = "the process of this run died without a word; most often there was not e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """Under which all crawls of a comparison are made; see :func:`~scrapy_focus.lab.replay.simulate.simulate`."""
+    """The conditions of all crawls in a comparison; see :func:`~scrapy_focus.lab.replay.simulate.simulate`."""
 
     goal: Goal
     budget: int | None = None  # requests
     concurrency: int = 1
     latency: float | str = 0.0  # seconds, "recorded", or "lognormal:median"
-    words: tuple[str, ...] = ()  # that speak for a target, as FOCUS_KEYWORDS
+    words: tuple[str, ...] = ()  # that suggest a target, as FOCUS_KEYWORDS
     ignored: frozenset[str] | None = None  # extensions; None: those of images and the like
-    importance: Measure | None = None  # by which crawls are judged too
+    importance: Measure | None = None  # by which crawls are judged, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One crawl to be made."""
+    """One crawl to make."""
 
-    site: str  # what to call it
+    site: str  # its label
     path: Path
     policy: PolicySpec
     seed: int
@@ -75,14 +75,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
-    """What a recorded site is like, to those who look for something on it."""
+    """The properties of a recorded site for those who look for something on it."""
 
     name: str
     path: Path
     roots: list[str]
     completeness: Completeness
     exhaustive: Exhaustive
-    importance: ImportanceFacts | None = None  # where crawls are judged by it
+    importance: ImportanceFacts | None = None  # if crawls are judged by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +106,14 @@ class VisitCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What came of one crawl."""
+    """The result of one crawl."""
 
     site: str
     policy: str  # its label
     seed: int
     metrics: dict[str, float] = field(default_factory=dict)  # by key, as Comparison.metrics; empty if it failed
     curve: Curve | None = None
-    visits: VisitCurve | None = None  # where crawls are judged by importance
+    visits: VisitCurve | None = None  # if crawls are judged by importance
     stopped: str = ""  # why the crawl was over; "": nothing was left
     elapsed: float = 0.0  # seconds that the simulation took
     error: str = ""  # the traceback, if it failed
@@ -123,12 +123,12 @@ Result = tuple[Run, SiteFacts | None]
 
 
 class Runner:
-    """Makes one crawl after the other, and opens a site once for all that come in a row.
+    """Makes one crawl after the other, and opens a site once for consecutive ones.
 
     Parameters
     ----------
     conditions
-        Under which they are made.
+        The conditions.
     """
 
     def __init__(self, conditions: Conditions) -> None:
@@ -176,7 +176,7 @@ class Runner:
 
     def _site(self, path: Path) -> tuple[RecordedSite, SiteTruth, SiteImportance | None]:
         if self._open is None or self._open[0].path != path:
-            self._open = None  # first let go of the other one: two large sites may be too much
+            self._open = None  # close the other one first: two large sites may be too much
             site, goal, ignored = RecordedSite(path), self.conditions.goal, self.conditions.ignored
             if ignored is None:
                 ignored = blocked_extensions(types_of(goal))
@@ -186,7 +186,7 @@ class Runner:
 
 
 def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generator[Result, None, None]:
-    """Make all crawls, and yield each result as it comes. To close it ends the crawls that still run, at once.
+    """Make all crawls, and yield each result as it arrives. Closing the iterator ends running crawls at once.
 
     Raises
     ------
@@ -201,21 +201,21 @@ def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generat
     except Exception as error:
         raise ConfigError(f"{conditions.goal!r} cannot be sent to other processes: {error}; use one job") from error
     for path in dict.fromkeys(task.path for task in tasks):
-        with suppress(RecordingError):  # whoever needs it will say so
-            RecordedSite(path).close()  # so that its columns are there, and not made by all processes at once
+        with suppress(RecordingError):  # any run that needs it reports the error
+            RecordedSite(path).close()  # so that its columns exist, and not every process makes them
     left = dict(enumerate(tasks))
     while left:
         try:
             yield from _run_in_pool(left, conditions, jobs)
         except BrokenProcessPool:
-            if jobs == 1:  # one after the other, so it was the first that is left
+            if jobs == 1:  # in order, so it was the first that is left
                 task = left.pop(min(left))
                 yield Run(site=task.site, policy=task.policy.label, seed=task.seed, error=_DIED), None
-            jobs = 1  # nobody knows which one it was, or whether there is memory for two
+            jobs = 1  # it is unknown which one it was, or whether memory suffices for two
 
 
 def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> Iterator[Result]:
-    """Make crawls in processes, and take those that are done out of ``left``."""
+    """Make crawls in processes, and remove finished ones from ``left``."""
     context = multiprocessing.get_context("spawn")
     alive, ours = context.Pipe(duplex=False)
     executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(alive, conditions))
@@ -232,7 +232,7 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
         with _deaf_children():
             numbers = {executor.submit(_run, task): number for number, task in left.items()}
         for future in as_completed(numbers):
-            if future.exception() is not None:  # of those that are done, none is made again or blamed
+            if future.exception() is not None:  # finished ones are neither repeated nor blamed
                 continue
             result = future.result()
             del left[numbers.pop(future)]
@@ -247,7 +247,7 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Let processes that are started meanwhile ignore Ctrl-C, which a terminal sends to all: this one ends them."""
+    """Let processes started meanwhile ignore Ctrl-C, which a terminal sends to all: this one ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -262,7 +262,7 @@ _runner: Runner  # of a process that makes crawls for another one
 
 
 def _start(alive: connection.Connection, conditions: Conditions) -> None:
-    """Prepare a new process, which ends with the other end of the pipe, whatever it is at."""
+    """Prepare a new process, which ends with the other end of the pipe, whatever it is doing."""
     global _runner  # noqa: PLW0603 (an executor has no other place for what a process keeps)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
@@ -279,7 +279,7 @@ def _run(task: Task) -> Result:
 
 
 def read_latency(latency: float | str, site: RecordedSite | None) -> float | Latency:
-    """Return what a latency stands for: seconds, ``"recorded"``, or ``"lognormal:median"``, perhaps with ``,sigma``.
+    """Return the meaning of a latency: seconds, ``"recorded"``, or ``"lognormal:median"``, perhaps with ``,sigma``.
 
     Without a site, it is only checked.
 

@@ -1,7 +1,7 @@
 """Policies named by text: ``SB-CLASSIFIER``, ``TagPath:alpha=30``, ``patient=myproject.policies.Mine:wait=3``.
 
-What is compared has to be written down: on a command line, in a report, in a file that another process reads. A policy
-object cannot be, so a policy is named by its class and its parameters, and made anew for each crawl.
+A policy in a comparison has to be written down: on a command line, in a report, in a file for another process. An
+object cannot be, so a policy is named by its class and its parameters, and a new one is made for each crawl.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-#: The order in which names are shown: those of the SB-CLASSIFIER paper as it has them, with the link floor before the
-#: other bound, and then all others.
+#: The order of names: those of the SB-CLASSIFIER paper in its order, with the link floor before the other bound, and
+#: then all others.
 _ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "LINK-FLOOR", "OMNISCIENT")
 
 
 class Preset(NamedTuple):
-    """What a name of a policy stands for."""
+    """The meaning of a name of a policy."""
 
     path: str  # import path of the class
     params: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Preset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySpec:
-    """A policy by name: what to call it, which class it is, and with which parameters.
+    """A named policy: its label, its class, and its parameters.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class PolicySpec:
 
     @classmethod
     def of(cls, policy: type[Policy] | Self | str) -> Self:
-        """Return the specification of what can stand for a policy: itself, its text, or a class with its defaults."""
+        """Return the specification from a specification, its text, or a class with its defaults."""
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, type):
@@ -111,12 +111,12 @@ class PolicySpec:
         Raises
         ------
         ConfigError
-            If it cannot be imported, or is no policy.
+            If it cannot be imported, or is not a policy.
         """
         module, _, name = self.path.rpartition(".")
         try:
             policy = getattr(importlib.import_module(module), name)
-        except Exception as error:  # whatever the module of a user does when it is imported
+        except Exception as error:  # any exception of the user's module
             raise ConfigError(f"policy {self.path!r} cannot be imported: {type(error).__name__}: {error}") from error
         if not (isinstance(policy, type) and issubclass(policy, Policy)) or inspect.isabstract(policy):
             raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")
@@ -149,9 +149,9 @@ class PolicySpec:
             ) from error
 
     def summary(self) -> str:
-        """Say how the policy chooses: its class attribute ``summary``, or the first line of its docstring.
+        """Return how the policy chooses: its class attribute ``summary``, or the first line of its docstring.
 
-        ``""`` if it has neither: what a class inherits says nothing about it.
+        ``""`` if it has neither: an inherited text does not describe it.
         """
         own = vars(self.load())
         if isinstance(said := own.get("summary"), str):
@@ -159,12 +159,12 @@ class PolicySpec:
         return (own["__doc__"] or "").strip().partition("\n")[0].strip()
 
     def is_informed(self) -> bool:
-        """Whether it is given the truth about the site beforehand, so that no real crawl can do what it does."""
+        """Whether it needs the truth about the site beforehand, so that no real crawl can do the same."""
         policy = self.make()
         return isinstance(policy, NeedsTruth) and policy.needs_truth
 
     def is_bound(self) -> bool:
-        """Whether no crawl can do better, so that it is no rival and only shows what there is to be reached."""
+        """Whether no crawl can do better, so that it is a bound rather than a rival."""
         return bool(self.load().is_bound)
 
     def _reads_as(self, text: str) -> bool:
@@ -176,17 +176,17 @@ class PolicySpec:
 
 @lru_cache(maxsize=1)
 def known_policies() -> dict[str, Preset]:
-    """Return what the name of each policy class of this package stands for."""
+    """Return the meaning of the name of each policy class of this package."""
     return {policy.__name__: Preset(import_path(policy), {}) for policy in _scan()}
 
 
 @lru_cache(maxsize=1)
 def paper_names() -> dict[str, Preset]:
-    """Return what each name of a paper stands for: the ``paper_names`` of all policy classes of this package."""
+    """Return the meaning of each name of a paper: the ``paper_names`` of all policy classes of this package."""
     found = {
         name: Preset(import_path(policy), params)
         for policy in _scan()
-        for name, params in vars(policy).get("paper_names", {}).items()  # not those that it inherits
+        for name, params in vars(policy).get("paper_names", {}).items()  # without inherited ones
     }
     return {name: found[name] for name in sorted(found, key=lambda name: (*_ORDER, name).index(name))}
 
@@ -204,7 +204,7 @@ def _scan() -> Iterator[type[Policy]]:
 
 
 def _find(name: str, text: str) -> tuple[str, Preset]:
-    """Return the name as it is spelled, and what it stands for."""
+    """Return the name as it is spelled, and its meaning."""
     presets = _presets()
     spelled = {known.lower(): known for known in reversed(presets)} | {known: known for known in presets}
     known = spelled.get(name) or spelled.get(name.lower())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.compare.specs import PolicySpec
     from scrapy_focus.lab.replay.metrics import Metric
 
-#: What ``summary.json`` says that it is, so that its folder may be written again.
+#: Identifies a ``summary.json``, so that its folder may be overwritten.
 FORMAT = "scrapy_focus comparison"
 
 
@@ -67,7 +67,7 @@ def _ratio(contrast: Contrast | None, site: str) -> Text:
 
 
 def _add_references(table: Table, comparison: Comparison, site: str, metrics: Sequence[str]) -> None:
-    """Add what the best order and one by chance have, where that is known."""
+    """Add the best order and a random one, if known."""
     facts = comparison.sites[site]
     if facts is None or facts.importance is None or not facts.importance.n_hot:
         return
@@ -105,7 +105,7 @@ def curves_json(comparison: Comparison) -> bytes:
 
 
 def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Sequence[str]) -> bytes:
-    """Return all means and differences, under which conditions they were found, and the files that hold the rest."""
+    """Return all means and differences, their conditions, and the files with the rest."""
     conditions, measure = comparison.conditions, comparison.conditions.importance
     return _json({
         "format": FORMAT,
@@ -212,7 +212,7 @@ def _json(data: Any) -> bytes:
 
 
 def _finite(data: Any) -> Any:
-    """Return the same with what JSON has no number for: ``null`` for nan, ``"never"`` for inf."""
+    """Return the same with JSON values for special numbers: ``null`` for nan, ``"never"`` for inf."""
     if isinstance(data, dict):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""Says what a comparison shows, in words: for the terminal and the page alike, and no more than it shows."""
+"""The results of a comparison in words, for the terminal and the page alike, and no more than it shows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.compare.runs import SiteFacts
     from scrapy_focus.lab.compare.specs import PolicySpec
 
-_ALIKE = 0.005  # ratios that differ from 1 by less are called equal
+_ALIKE = 0.005  # ratios nearer to 1 are called equal
 
 
 def number(value: float, unit: str) -> str:
-    """Write a number as it is written in this unit.
+    """Format a number in this unit.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def number(value: float, unit: str) -> str:
 
 
 def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
-    """Write a mean with its spread, or how often there is none."""
+    """Format a mean with its spread, or how often there is none."""
     unit = KNOWN_METRICS[metric].unit
     if not cell.n:
         text = "failed" if cell.failed else "not done"
@@ -55,7 +55,7 @@ def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
 
 
 def _never_text(cell: Cell, unit: str, budget: int | None) -> str:
-    """Say with how many seeds a policy never got there, and when it did with the others."""
+    """Describe with how many seeds a policy never got there, and when it did with the others."""
     never = "never" if budget is None else "> budget"
     seeds = "1 seed" if cell.n == 1 else f"{cell.n} seeds"
     text = f"{never} ({cell.never} of {seeds})"
@@ -65,21 +65,21 @@ def _never_text(cell: Cell, unit: str, budget: int | None) -> str:
 
 
 def value_text(comparison: Comparison, site: str, policy: str, metric: str) -> str:
-    """Write what a policy did on a site, for a table."""
+    """Format the result of a policy on a site, for a table."""
     if site in comparison.empty_for(metric):
         return "nothing to find"
     return cell_text(comparison.cell(site, policy, metric), metric, budget=comparison.conditions.budget)
 
 
 def policy_text(policy: PolicySpec) -> str:
-    """Say in a sentence how a policy chooses, as far as that is known."""
+    """Describe in a sentence how a policy chooses, if known."""
     given = ", ".join(f"{key}={value!r}" for key, value in policy.params.items())
     said = policy.summary()
     return f"{said} Here with {given}.".strip() if given else said
 
 
 def goal_text(goal: object) -> str:
-    """Say what a goal looks for, as far as it says so itself."""
+    """Describe what a goal looks for, if it says so itself."""
     if isinstance(goal, FilesGoal):
         types = str(goal.wanted)
         known = "data files and documents, such as csv, xlsx, json, pdf and zip"
@@ -92,7 +92,7 @@ def goal_text(goal: object) -> str:
 
 
 def ratio_text(ratio: float, what: str, than: str, *, counted: bool = False) -> str:
-    """Say how much less or more of something one thing has than another.
+    """Describe how much less or more of something one thing has than another.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def ratio_text(ratio: float, what: str, than: str, *, counted: bool = False) -> 
 
 
 def p_text(contrast: Contrast) -> str:
-    """Write the p-value of a difference, or why there is none."""
+    """Format the p-value of a difference, or why there is none."""
     pairs = contrast.pairs
     if pairs.n < 2:
         return "-"
@@ -126,7 +126,7 @@ def p_text(contrast: Contrast) -> str:
 
 
 def headline(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
-    """Say in one sentence how a policy did against the baseline, with the sites on which it did not do well."""
+    """Describe in one sentence how a policy did against the baseline, with the sites where it did not do well."""
     n = len(contrast.verdicts)
     if not n and comparison.empty_for(metric) == list(comparison.sites):
         return f"{policy} and {comparison.baseline} cannot be compared: there is nothing to find."
@@ -140,7 +140,7 @@ def headline(comparison: Comparison, metric: str, policy: str, contrast: Contras
 
 
 def _verdicts(contrast: Contrast) -> list[str]:
-    """Say on which sites a policy is better, worse, or neither."""
+    """List on which sites a policy is better, worse, or neither."""
     better = contrast.sites("better")
     names = f" ({listed(better)})" if better else ""
     parts = [f"it is clearly better on {len(better) or 'none'} of {len(contrast.verdicts)}{names}"]
@@ -154,13 +154,13 @@ def _verdicts(contrast: Contrast) -> list[str]:
 
 
 def bound(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
-    """Say what a policy that is given the truth shows."""
+    """Describe what a policy with the truth shows."""
     claim = f"{_claim(metric, contrast, comparison.baseline)}{_over(contrast)}"
     return f"{policy}, which is given the answers beforehand as no real crawl can be, {claim}."
 
 
 def warnings_of(comparison: Comparison) -> list[str]:
-    """Return what a reader has to know before believing the numbers."""
+    """Return the caveats of the numbers."""
     found = []
     if comparison.interrupted:
         found.append(f"The comparison was interrupted: {len(comparison.runs)} of {comparison.planned} runs were made.")
@@ -187,7 +187,7 @@ def warnings_of(comparison: Comparison) -> list[str]:
 
 
 def _missed(comparison: Comparison) -> dict[str, float]:
-    """Return the requests of a crawl that went to URLs which were never recorded, the most on each site."""
+    """Return the requests of a crawl that went to URLs that were never recorded, the most on each site."""
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
@@ -203,12 +203,12 @@ def _warnings_of_site(comparison: Comparison, name: str, facts: SiteFacts | None
 
 
 def listed(names: Sequence[str]) -> str:
-    """Write names one after the other."""
+    """Join names into a list."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def count_text(n: int, what: str) -> str:
-    """Write how many there are of something.
+    """Format a number with its noun.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def count_text(n: int, what: str) -> str:
 
 
 def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
-    """Say what a ratio to the baseline means, or why there is none."""
+    """Describe a ratio to the baseline, or why there is none."""
     ratio, pairs = contrast.ratio, contrast.pairs
     family, _, share = metric.partition("_")
     label = KNOWN_METRICS[metric].label[:1].lower() + KNOWN_METRICS[metric].label[1:]
@@ -241,7 +241,7 @@ def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
 
 
 def _over(contrast: Contrast) -> str:
-    """Say over how many sites a ratio is taken."""
+    """Describe over how many sites a ratio is taken."""
     n, known = len(contrast.verdicts), list(contrast.ratios)
     if not known or n == 1:
         return ""

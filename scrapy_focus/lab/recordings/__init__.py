@@ -1,1 +1,1 @@
-"""Sites that were recorded, to be crawled again without a network."""
+"""Recorded sites, to be crawled again without a network."""

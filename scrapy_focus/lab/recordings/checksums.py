@@ -1,6 +1,6 @@
-"""Checksums of a recording: SQLite has none, and a file with one wrong byte may well be read as another site.
+"""Checksums of a recording: SQLite has none, and a file with one wrong byte may look like another site.
 
-They are written when a recording is closed, one for each table, over the values in it. Where they lie on the disk may
+They are written when a recording is closed, one for each table, over the values in it. The layout on the disk may
 change, by a copy that SQLite makes, say.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-SUMS = "sums"  # the name under which they are in the table meta
+SUMS = "sums"  # their names in the table meta
 _AT_ONCE = 10_000  # rows
 _VERSIONS = {  # where URLs have several answers
     "begins": "SELECT page, since FROM begins ORDER BY page",
@@ -54,12 +54,12 @@ def sums_of(database: sqlite3.Connection) -> dict[str, str]:
 
 
 def verify(path: Path) -> str:
-    """Compare a recording with the checksums that were written when it was closed, and say what was found.
+    """Compare a recording with the checksums from when it was closed, and describe the result.
 
     Raises
     ------
     RecordingError
-        If it is not what was written, or cannot be read.
+        If it differs, or cannot be read.
     """
     database = open_recording(path, writable=False)
     with closing(database), reading(path):
@@ -68,7 +68,7 @@ def verify(path: Path) -> str:
         if wrong != ["ok"]:
             raise RecordingError(f"{path} is damaged: {wrong[0]}; {_ADVICE}")
         if said is None:
-            return "it has no checksums: an earlier version wrote it, or whoever wrote it was killed"
+            return "it has no checksums: an earlier version wrote it, or the recording was killed"
         expected = dict(json.loads(said[0]))
         found = sums_of(database)
     if changed := [table for table in {**found, **expected} if found.get(table) != expected.get(table)]:

@@ -1,16 +1,16 @@
-"""The columns of a recording in a file beside it, so that the recording opens at once, and only once for all processes.
+"""The columns of a recording in a file beside it, so that it opens at once, and is read once for all processes.
 
-To read a recording of a million pages out of SQLite takes half a minute and a gigabyte, in each of the processes that
-compare policies on it. What was read is the same for all of them, until the recording is written to. So whoever reads
-it first leaves the columns beside it, and later they are mapped: nothing is copied, and processes share the pages.
+Reading a recording of a million pages from SQLite takes half a minute and a gigabyte, in each of the processes that
+compare policies on it. The result is the same for all of them, until the recording is changed. So the first reader
+leaves the columns beside it, and later readers map them: nothing is copied, and processes share the pages.
 
-The file is a copy that may be deleted at any time, and nobody depends on it: where it is missing, of another state of
-the recording, of another format, cut off or damaged, the recording is read as before. It is written under another name
-and then renamed, so that nobody sees half of it, and whoever has mapped an earlier one keeps that.
+The file is a copy that may be deleted at any time. If it is missing, of another state of the recording, of another
+format, cut off or damaged, the recording is read instead. It is written under another name and then renamed, so that
+readers never see half of it, and those who have mapped an earlier one keep that.
 
-It has the columns one after the other, then what they are (JSON), then where that begins. The JSON has a sum of each
-mebibyte of the columns, and all of them are compared at each opening, by reading, as that takes about a tenth of a
-second for a gigabyte that is in the page cache, and adds nothing to the memory of the process.
+It has the columns one after the other, then their description (JSON), then the place where that begins. The JSON has
+a sum of each mebibyte of the columns. All of them are compared at each opening, by reading: that takes about a tenth
+of a second for a gigabyte in the page cache, and adds nothing to the memory of the process.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 #: Columns of a recording, by name.
 Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
-FORMAT = 1  # to be raised with each change of what is in the columns, and of what they are made from
+FORMAT = 1  # raise it with each change of the contents of the columns, or of their sources
 _FIRST = b"Columns of the recording beside this file, made from it by scrapy_focus. This file may be deleted.\n"
 _LAST = struct.Struct("<QI8s")  # bytes of the JSON, its CRC, and the following
 _MAGIC = b"\nFOCUSCL"
 _ALIGNED = 64  # bytes
-_BLOCK = 1 << 20  # bytes that have one sum
+_BLOCK = 1 << 20  # bytes per sum
 _COARSE = 2.0  # seconds, of the coarsest clock of a file system
 
 
@@ -57,11 +57,11 @@ def path_of(recording: Path) -> Path:
 
 
 def key_of(recording: Path, meta: Mapping[str, Any]) -> str | None:
-    """Return what tells the state of a recording from all others; ``None`` where nothing does.
+    """Return an identifier of the state of a recording; ``None`` if there is none.
 
-    Size and time of the file are not enough, as copies may keep the time. So what the recording says of itself counts
-    too (``meta``), such as its checksums. While changes lie in a write-ahead log beside the file, none of these can
-    tell. The file itself is not opened: to close it again would take away the locks that SQLite has on it in this
+    Size and time of the file are not enough, because copies may keep the time. So the recording's table ``meta``
+    counts, too, with its checksums. While changes are in a write-ahead log beside the file, none of these is
+    reliable. The file itself is not opened: closing it again would drop the locks that SQLite has on it in this
     process.
     """
     try:
@@ -84,7 +84,7 @@ def is_settled(recording: Path) -> bool:
 
 
 def open_columns(recording: Path, key: str) -> Arrays | None:
-    """Map the columns of a recording; ``None`` where there are none of this state, or they are damaged."""
+    """Map the columns of a recording; ``None`` if there are none for this state, or they are damaged."""
     path = path_of(recording)
     try:
         if not path.is_file():
@@ -94,7 +94,7 @@ def open_columns(recording: Path, key: str) -> Arrays | None:
             if kept is None or kept["key"] != key or not _is_whole(file, kept):
                 return None
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError, LookupError, TypeError):  # whatever a damaged file says
+    except (OSError, ValueError, LookupError, TypeError):  # any exception from a damaged file
         return None
     return {
         name: _native(np.frombuffer(mapped, np.dtype(kind), count, start))
@@ -108,8 +108,8 @@ def save_columns(recording: Path, key: str, arrays: Arrays) -> None:
     Raises
     ------
     OSError
-        If they cannot be written, or would leave less room on the disk than they take. There is no file then, or the
-        one that was there.
+        If they cannot be written, or would leave less free disk space than they take. Then there is no file, or the
+        old one.
     """
     path, size = path_of(recording), sum(array.nbytes for array in arrays.values())
     if shutil.disk_usage(path.parent).free < 2 * size:
@@ -118,7 +118,7 @@ def save_columns(recording: Path, key: str, arrays: Arrays) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             _write(file, key, arrays)
-        Path(name).chmod(stat.S_IMODE(recording.stat().st_mode) | stat.S_IWUSR)  # who may read one may read the other
+        Path(name).chmod(stat.S_IMODE(recording.stat().st_mode) | stat.S_IWUSR)  # permissions as for the recording
         Path(name).replace(path)
     except BaseException:
         with suppress(OSError):
@@ -146,7 +146,7 @@ def _write(file: BinaryIO, key: str, arrays: Arrays) -> None:
 
 
 def _contents(file: BinaryIO) -> dict[str, Any] | None:
-    """Return what a file says that it has, if it is of this kind and has its end."""
+    """Return the description in a file, if it is of this kind and complete."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _LAST.size))
     length, crc, magic = _LAST.unpack(file.read().rjust(_LAST.size))
@@ -161,7 +161,7 @@ def _contents(file: BinaryIO) -> dict[str, Any] | None:
 
 
 def _is_whole(file: BinaryIO, kept: Mapping[str, Any]) -> bool:
-    """Whether the columns are as they were written."""
+    """Whether the columns are undamaged."""
     block = np.zeros(_BLOCK // 8, np.uint64)
     view, left = block.view(np.uint8).data, kept["end"]
     file.seek(0)
@@ -175,7 +175,7 @@ def _is_whole(file: BinaryIO, kept: Mapping[str, Any]) -> bool:
 
 
 class _Summed:
-    """Writes to a file, and sums up each mebibyte of what is written."""
+    """Writes to a file, and sums up each mebibyte."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,8 +1,8 @@
-"""A recorded site: what every URL of a web site answered, and which links stand where, in one SQLite file.
+"""A recorded site in one SQLite file: the answer of every URL, and the places of its links.
 
-A policy is tried many times on the same site, so the file is made to be read whole: what the simulator looks at for
-every link lies in NumPy columns, and what few need (anchors, headers, bodies) stays in the file until asked for. And
-researchers pass such files on, so each says what format it has and how complete it is, and can be queried with SQL.
+A policy is tried many times on the same site, so the file is made to be read at once. Data that the simulator reads
+for every link are in NumPy columns, and rarely used data (anchors, headers, bodies) stay in the file until requested.
+Researchers pass such files on, so each states its format and its completeness, and can be queried with SQL.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ logger = printable_logger(__name__)
 
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
-WITH_VERSIONS = 2  # the format of recordings in which URLs have several answers
-WITH_RENDERINGS = 3  # and of those in which pages have a second copy, as a browser showed them
+WITH_VERSIONS = 2  # the format of recordings where URLs have several answers
+WITH_RENDERINGS = 3  # the format where pages have a second copy, as a browser showed them
 _LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
 _ANSWERS = ("pages", "versions", "renderings")
 
@@ -82,12 +82,12 @@ CREATE TABLE links (
 class Completeness(NamedTuple):
     """How much of a site a recording holds."""
 
-    recorded: int  # URLs with an answer, or with the reason why there is none
+    recorded: int  # URLs with an answer, or with the reason for its absence
     missing: int  # URLs that are linked and were never recorded
     failed: int  # of the recorded ones, those without a response
-    finished: bool  # whether whoever recorded it came to an end
-    rendered: int = 0  # pages that a browser was to show
-    unrendered: int = 0  # pages with scripts that none was, in a recording that has such copies
+    finished: bool  # whether the recording came to an end
+    rendered: int = 0  # pages to be shown by a browser
+    unrendered: int = 0  # pages with scripts not to be shown, in a recording that has such copies
 
     @property
     def share(self) -> float:
@@ -108,12 +108,12 @@ class Completeness(NamedTuple):
 
 
 class RecordedSite:
-    """A site as it was recorded, read-only. URLs are numbered from 0 in the order in which they were found.
+    """A recorded site, read-only. URLs are numbered from 0 in the order of discovery.
 
-    Columns have shape (n_urls,), and tell what each URL answered first. Where URLs answered otherwise later, each of
-    these answers has a number too, behind those of the URLs (:meth:`at`), by which its links, headers and body are
-    asked for, and at which its values stand in :attr:`answers`. So has what a browser showed of a page
-    (:attr:`renderings`). Pickled by its path, so that other processes open it again.
+    Columns have shape (n_urls,), and hold the first answer of each URL. Later answers of URLs, if any, have numbers
+    behind those of the URLs (:meth:`at`). These numbers give access to their links, headers and bodies, and are their
+    places in :attr:`answers`. The same holds for pages as a browser showed them (:attr:`renderings`). Pickled by its
+    path, so that other processes open it again.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class RecordedSite:
     Raises
     ------
     RecordingError
-        If the file is not there, is no recorded site, is damaged, or has another format.
+        If the file does not exist, is not a recorded site, is damaged, or has another format.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -145,7 +145,7 @@ class RecordedSite:
 
     @property
     def name(self) -> str:
-        """What to call it: the name of its file."""
+        """Its label: the name of its file."""
         return self.path.stem
 
     @property
@@ -154,7 +154,7 @@ class RecordedSite:
         return len(self.urls)
 
     def find(self, url: str) -> int:
-        """Return the number of a URL, however it is spelled; -1: nothing is known of it."""
+        """Return the number of a URL, however it is spelled; -1: unknown."""
         with reading(self.path):
             try:
                 row = self._database.execute("SELECT id FROM pages WHERE canonical = ?", (canonicalize_url(url),))
@@ -164,7 +164,7 @@ class RecordedSite:
 
     @property
     def begin(self) -> float:
-        """When the first change of the site is, in seconds since the epoch; 0 where its pages have one version each."""
+        """When the first change of the site is, in seconds since the epoch; 0 if its pages have one version each."""
         return 0.0 if self._histories is None else self._histories.begin
 
     @property
@@ -173,17 +173,17 @@ class RecordedSite:
         return 0.0 if self._histories is None else self._histories.end
 
     def at(self, page: int, time: float) -> int:
-        """Return the number of the answer that a URL gave at a time, in seconds since the epoch; -1: it was not there,
-        and answered 404.
+        """Return the number of the answer that a URL gave at a time, in seconds since the epoch; -1: it did not
+        exist, and answered 404.
         """
         return page if self._histories is None else self._histories.at(page, time)
 
     def history(self, page: int) -> list[tuple[float, int]]:
-        """Return since when each answer of a URL held, and its number, in order; ``-inf``: as long as one knows."""
+        """Return the start time and number of each answer of a URL, in order; ``-inf``: from the beginning."""
         return [(-math.inf, page)] if self._histories is None else self._histories.of(page)
 
     def links(self, page: int) -> slice:
-        """Return where the links of an answer stand in the columns ``targets`` and ``tag_paths``, in document order."""
+        """Return where the links of an answer are in the columns ``targets`` and ``tag_paths``, in document order."""
         return slice(self._starts[page], self._starts[page + 1])
 
     def tag_path(self, link: int) -> str:
@@ -208,7 +208,7 @@ class RecordedSite:
         return headers
 
     def body(self, page: int) -> bytes | None:
-        """Return the body of an answer, ``None`` where it was not kept."""
+        """Return the body of an answer, ``None`` if it was not kept."""
         with reading(self.path):
             row = self._row("body", page)
             if row[0] is None:
@@ -220,9 +220,10 @@ class RecordedSite:
             return body
 
     def text(self, page: int) -> str:
-        """Return the decoded body of a page, ``""`` for what is no page or no success: their bodies are never kept.
+        """Return the decoded body of a page, ``""`` if it is not a page or not a success: their bodies are never
+        kept.
 
-        Also ``""`` where a page cannot be decoded.
+        Also ``""`` if a page cannot be decoded.
 
         Raises
         ------
@@ -238,7 +239,7 @@ class RecordedSite:
             )
         try:
             return "" if body is None else decode(body, self.headers(page))[0]
-        except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
+        except (LookupError, UnicodeError):  # it declares an encoding that is not one of text
             return ""
 
     def url_of(self, answer: int) -> str:
@@ -255,7 +256,7 @@ class RecordedSite:
         return row
 
     def _table_of(self, answer: int, tables: tuple[str, str, str]) -> tuple[str, int]:
-        """Return in which of the tables of URLs, versions and renderings an answer is, and its number there."""
+        """Return the table of an answer (URLs, versions or renderings), and its number there."""
         if answer < self.n_urls:
             return tables[0], answer
         if answer < self._first_rendering:
@@ -271,7 +272,7 @@ class RecordedSite:
         return self._masks[wanted]
 
     def completeness(self) -> Completeness:
-        """Say how much of the site the recording holds."""
+        """Describe how much of the site the recording holds."""
         recorded = int(np.count_nonzero(self.recorded))
         failed = int(np.count_nonzero(self.recorded & (self.status == 0)))
         return Completeness(
@@ -284,7 +285,7 @@ class RecordedSite:
         self._database.close()
 
     def _read(self) -> None:
-        self._database.execute("BEGIN")  # one state of the file, whoever writes to it meanwhile
+        self._database.execute("BEGIN")  # one state of the file, whatever is written to it meanwhile
         self.meta: dict[str, Any] = {
             name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
         }
@@ -300,7 +301,7 @@ class RecordedSite:
         self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
 
     def _columns(self) -> Arrays:
-        """Map the columns beside the recording; where that cannot be, read it, and leave them there if possible."""
+        """Map the columns beside the recording; if that fails, read it, and write them if possible."""
         key = key_of(self.path, self.meta)
         if key is not None and (kept := open_columns(self.path, key)) is not None:
             return kept
@@ -323,16 +324,16 @@ class RecordedSite:
         self.ids: Mapping[str, int] = Numbers(self.urls, columns["hashes"], columns["hashed"])
         #: The host name of each URL.
         self.hosts: Labels = Labels(columns["host"], texts_in(columns, "hosts"))
-        #: The columns of all answers: those of the URLs as they were first, behind them those of later versions, and
-        #: behind these those of renderings.
+        #: The columns of all answers: first those of the URLs, then those of later versions, then those of
+        #: renderings.
         self.answers = Columns.of(columns)
         has_more = len(self.answers.status) > self.n_urls
         first = Columns.of(columns, self.n_urls) if has_more else self.answers
-        #: HTTP status; 0 where there was no response.
+        #: HTTP status; 0 if there was no response.
         self.status: NDArray[np.int16] = first.status
         #: Why there was no response, by URL number.
         self.errors: Mapping[int, str] = first.errors
-        #: Whether the URL was asked for when the site was recorded.
+        #: Whether the URL was requested when the site was recorded.
         self.recorded: NDArray[np.bool_] = first.recorded
         self.mimes: Labels = first.mimes
         #: Bytes of the body.
@@ -341,19 +342,19 @@ class RecordedSite:
         self.header_size: NDArray[np.int64] = first.header_size
         #: Seconds that the response took; 0: unknown.
         self.seconds: NDArray[np.float64] = first.seconds
-        #: Number of the URL that a redirect leads to; -1: it is none, or leads off the site.
+        #: Number of the URL that a redirect leads to; -1: not a redirect, or leads off the site.
         self.redirect: NDArray[np.int64] = first.redirect
         #: Clicks from the root; -1: unknown.
         self.depth: NDArray[np.int64] = columns["depth"]
-        #: Equal for equal bodies; 0 where there was none.
+        #: Equal for equal bodies; 0 without a body.
         self.digest: NDArray[np.int64] = first.digest
         self._extension: NDArray[np.int32] = columns["extension"]
         self._extensions = texts_in(columns, "extensions")
         self._histories = Histories(columns) if self.has_versions else None
         self._first_rendering = len(self.answers.status)
-        #: What a browser showed, by page, and what that took.
+        #: What a browser showed, by page, and its cost.
         self.renderings: Mapping[int, Shown] = {}
-        #: Pages with scripts that no browser was to show, in a recording that has such copies.
+        #: Pages with scripts not to be shown by a browser, in a recording that has such copies.
         self.unrendered: Set[int] = frozenset()
         if self.has_renderings:
             self._first_rendering -= len(columns["renderings.pages"])
@@ -363,8 +364,8 @@ class RecordedSite:
         #: Where the links of each answer start in the following, shape (n_answers + 1,).
         self.starts: NDArray[np.int64] = columns["links.starts"]
         self._starts = self.starts.data
-        #: Number of the URL that each link leads to, shape (n_links,); the links of later versions, and behind them
-        #: those of renderings, stand at the end.
+        #: Number of the URL that each link leads to, shape (n_links,); links of later versions, and then those of
+        #: renderings, are at the end.
         self.targets: NDArray[np.int32] = columns["links.targets"]
         #: Number of the tag path of each link, shape (n_links,).
         self.tag_paths: NDArray[np.int32] = columns["links.tag_paths"]
@@ -375,8 +376,8 @@ class RecordedSite:
 
 
 class RecordedPage:
-    """A :class:`~scrapy_focus.core.types.Page` that is read from a recording when asked: the first of a URL, or another
-    of its answers.
+    """A :class:`~scrapy_focus.core.types.Page` read from a recording on demand: the first answer of a URL, or
+    another.
     """
 
     __slots__ = ("answer", "page", "site")
@@ -403,29 +404,29 @@ class RecordedPage:
 
     @property
     def text(self) -> str:
-        """The decoded body, ``""`` where it was not kept."""
+        """The decoded body, ``""`` if it was not kept."""
         return self.site.text(self.answer)
 
     @property
     def kind(self) -> str:
-        """The MIME type that the first bytes speak for, ``""`` where they were not kept."""
+        """The MIME type that the first bytes suggest, ``""`` if they were not kept."""
         return sniff(self.site.body(self.answer) or b"")
 
 
 def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
-    """Open the file of a recorded site that is there; what a killed writer left half done is taken back.
+    """Open the file of an existing recorded site; unfinished changes of a killed writer are undone.
 
     Raises
     ------
     RecordingError
-        If the file is not there, is no recorded site, is damaged, or has another format.
+        If the file does not exist, is not a recorded site, is damaged, or has another format.
     """
     if not path.is_file():
         if path.is_dir():
             raise RecordingError(f"{path} is a folder: name the file of a recorded site, like {path / 'site.sqlite'}")
-        raise RecordingError(f"the recorded site {path} is not there: make one with scrapy focus-record {path}")
+        raise RecordingError(f"the recorded site {path} does not exist: make one with scrapy focus-record {path}")
     with reading(path):
-        if path.with_name(f"{path.name}-journal").exists():  # only a writer can take back what another one left
+        if path.with_name(f"{path.name}-journal").exists():  # only a writer can undo the changes of another one
             _connect(path, "rw").close()
         database = _connect(path, "rw" if writable else "ro")
         database.execute("PRAGMA trusted_schema = OFF")
@@ -447,12 +448,12 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
 
 
 def has_table(database: sqlite3.Connection, name: str) -> bool:
-    """Whether a recording has a table that not all have."""
+    """Whether a recording has an optional table."""
     return database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
 def rows_of(database: sqlite3.Connection, table: str, where: str = "1") -> int:
-    """Return how many rows of a table are so."""
+    """Return how many rows of a table satisfy a condition."""
     return int(database.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0])  # noqa: S608 (constants)
 
 
@@ -462,14 +463,14 @@ def roots_of(path: Path) -> list[str]:
     Raises
     ------
     RecordingError
-        If the file is not there, is no recorded site, is damaged, or has another format.
+        If the file does not exist, is not a recorded site, is damaged, or has another format.
     """
     roots: list[str] = _meta_of(path, "roots")
     return roots
 
 
 def source_of(path: Path) -> str:
-    """Return what a recording is made from, in a few words, ``""`` where it does not say so; likewise."""
+    """Return the source of a recording, in a few words, ``""`` if it does not say; likewise."""
     return str(_meta_of(path, "source") or "")
 
 
@@ -481,12 +482,12 @@ def _meta_of(path: Path, name: str) -> Any:
 
 
 def numbers_of(path: Path, urls: Iterable[str]) -> dict[str, int]:
-    """Return the numbers of those URLs that a recording has, spelled so or otherwise, without reading the rest of it.
+    """Return the numbers of those URLs that a recording has, in any spelling, without reading the rest of it.
 
     Raises
     ------
     RecordingError
-        If the file is not there, is no recorded site, is damaged, or has another format.
+        If the file does not exist, is not a recorded site, is damaged, or has another format.
     """
     database = open_recording(path, writable=False)
     found: dict[str, int] = {}
@@ -494,7 +495,7 @@ def numbers_of(path: Path, urls: Iterable[str]) -> dict[str, int]:
         for url in urls:
             try:
                 canonical = canonicalize_url(url)
-            except ValueError:  # it is no URL
+            except ValueError:  # it is not a URL
                 continue
             row = database.execute("SELECT id FROM pages WHERE canonical = ?", (canonical,)).fetchone()
             if row is not None:
@@ -504,7 +505,7 @@ def numbers_of(path: Path, urls: Iterable[str]) -> dict[str, int]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what SQLite, or a value that makes no sense, says about a file into an error that says what to do."""
+    """Turn errors of SQLite, or of invalid values, into one that says what to do."""
     try:
         yield
     except sqlite3.ProgrammingError:  # it was closed

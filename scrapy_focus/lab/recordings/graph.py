@@ -1,7 +1,7 @@
-"""The links of a recorded site in columns: how they are read fast, and how far from the roots each page is.
+"""The links of a recorded site in columns: reading them fast, and the distance of each page from the roots.
 
-A site has a hundred links per page, and most runs look at few of them by name. So links become numbers in two columns,
-ordered by page, and whatever needs all of them is an expression over these.
+A site has a hundred links per page, and most runs look at few of them by name. So links become numbers in two
+columns, ordered by page, and code that needs all of them is an expression over these.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_links(
     table: str = "links",
     columns: Sequence[str] = ("target",),
 ) -> tuple[NDArray[np.int64], list[NDArray[np.int32]]]:
-    """Return where the links of each page start, and columns of them, the first of which is where each leads.
+    """Return where the links of each page start, and their columns, the first of which has their targets.
 
     Shapes: (n_urls + 1,), (n_links,). About 0.2 microseconds a link and column. In ``table="version_links"`` they are
     those of ``n_urls`` versions, and lead to ``n_targets`` URLs.
@@ -36,7 +36,7 @@ def read_links(
     Raises
     ------
     ValueError
-        If a link belongs or leads to a page that is not there, or has a negative number of a text.
+        If a link belongs or leads to a missing page, or has a negative number of a text.
     """
     n_links = int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 (constants)
     rows = database.execute(f"SELECT source, {', '.join(columns)} FROM {table} ORDER BY source, position")  # noqa: S608
@@ -60,9 +60,9 @@ def read_links(
 def depths(
     roots: Sequence[int], starts: NDArray[np.int64], targets: NDArray[np.int32], redirect: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many clicks each page is away from the nearest root, -1 where no links lead. Redirects cost nothing.
+    """Return the clicks from the nearest root to each page, -1 if it is unreachable. Redirects cost nothing.
 
-    O(links). ``redirect`` is -1 where a page leads on to no other, shape (n_urls,).
+    O(links). ``redirect`` is -1 for a page that does not redirect, shape (n_urls,).
 
     Examples
     --------

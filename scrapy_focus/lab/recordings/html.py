@@ -1,7 +1,7 @@
 """Reads a web page as a crawl with Scrapy would: the same text, the same links, in the same places.
 
-Two wishes conflict: the same result as Scrapy's own functions, and a million links in a minute. So a link is joined,
-repaired and quoted by these functions, but once for all pages of a folder: a menu is the same on all of them.
+Two requirements conflict: the same result as Scrapy's own functions, and a million links in a minute. So a link is
+joined, repaired and quoted by these functions, but once for all pages of a folder: a menu is the same on all of them.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
-_HEAD = 4096  # characters in which a <base> or a refresh is looked for, as Scrapy does
+_HEAD = 4096  # characters searched for a <base> or a refresh, as in Scrapy
 _SOON = 100  # seconds: a refresh that takes longer is not followed, Scrapy's METAREFRESH_MAXDELAY
 _LONGEST = 2083  # characters of a URL, Scrapy's URLLENGTH_LIMIT
-LARGEST = 64 << 20  # bytes of a body that are read of an archive, and that one may decompress to
+LARGEST = 64 << 20  # bytes of a body that are read of an archive, and its maximum when decompressed
 _CHUNK = 1 << 16  # bytes
-_REMEMBERED = 1 << 9  # characters of a link; longer ones are no menu's, and 65,536 of them take much memory
+_REMEMBERED = 1 << 9  # characters of a link; longer ones are not in menus, and 65,536 of them take much memory
 _FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 _FROM_ORIGIN = re.compile(r"/(?!/)|(?:https?:)?//[^/?#;]")  # links that lead to the same URL from all pages of a host
-_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # as in web.html: what need not be repaired
+_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # as in web.html: text without need of repair
 
 
 class Found(NamedTuple):
-    """A link of a page, and where it stands."""
+    """A link of a page, and its place."""
 
     url: str
     place: Place
 
 
 class Content(NamedTuple):
-    """What is in a page: its links in document order, or the URL that it sends visitors on to at once."""
+    """The content of a page: its links in document order, or the URL that it redirects visitors to."""
 
     links: list[Found]
     refresh: str
 
 
 def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """Return a body as it was before its ``Content-Encoding``; as it is where that is unknown or a lie.
+    """Return a body before its ``Content-Encoding``; unchanged if that is unknown or false.
 
-    Of a body that was cut off, what can be had is returned, and no more than 64 MiB of any. Brotli and Zstandard
-    need the packages that Scrapy brings.
+    For a body that was cut off, the readable part is returned, and at most 64 MiB of any. Brotli and Zstandard need
+    the packages that Scrapy installs.
     """
     for encoding in reversed(get_header(headers, "Content-Encoding").lower().split(",")):
         match encoding.strip():
@@ -88,7 +88,7 @@ def gunzip(packed: bytes, most: int = LARGEST) -> bytes:
     ValueError
         If it is larger than it may be.
     OSError, EOFError, zlib.error
-        If it is no such file, damaged or cut off.
+        If it is not such a file, damaged or cut off.
     """
     with gzip.GzipFile(fileobj=BytesIO(packed)) as file:
         content = file.read(most + 1)
@@ -98,36 +98,37 @@ def gunzip(packed: bytes, most: int = LARGEST) -> bytes:
 
 
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-    """Return the text of a page and its encoding, from its headers or as the page itself says."""
+    """Return the text of a page and its encoding, from its headers or its own declaration."""
     kind = get_header(headers, "Content-Type")
     encoding, text = html_to_unicode(kind, body, auto_detect_fun=_detect, default_encoding="ascii")
     return text, encoding
 
 
 def get_header(headers: Mapping[str, str], name: str) -> str:
-    """Return a header, whatever the case of its name; ``""`` where it is not there."""
+    """Return a header, whatever the case of its name; ``""`` if it is missing."""
     name = name.lower()
     return next((value for key, value in headers.items() if key.lower() == name), "")
 
 
 def mime_of(headers: Mapping[str, str]) -> str:
-    """Return the MIME type that headers tell, ``""`` where they tell none."""
+    """Return the MIME type in headers, ``""`` if they have none."""
     return parse_mime(get_header(headers, "Content-Type"))
 
 
 def is_page(mime: str, body: bytes) -> bool:
-    """Whether links are looked for in a response: HTML by its type, or by its first bytes where it has none."""
+    """Whether a response is searched for links: HTML by its type, or by its first bytes without one."""
     return "html" in mime or (not mime and body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")))
 
 
 def read_page(url: str, headers: Mapping[str, str], body: bytes) -> Content:
-    """Return what is in an HTML page; each URL counts once, and stands where ``web.html.locate`` finds it first.
+    """Return the content of an HTML page; each URL counts once, at the place where ``web.html.locate`` first finds
+    it.
 
-    Nothing is in a page that cannot be read: Scrapy's own functions raise on it too.
+    An unreadable page is empty: Scrapy's own functions raise on it, too.
     """
     try:
         return _read(url, headers, body)
-    except Exception:  # whatever parsers stumble over: a <base> that is no URL, an encoding that is none
+    except Exception:  # any failure of parsers: a <base> that is not a URL, an unknown encoding
         logger.exception("The links of %s cannot be read", url)
         return Content([], "")
 
@@ -142,12 +143,12 @@ def _read(url: str, headers: Mapping[str, str], body: bytes) -> Content:
 
 
 def first_pages(roots: Sequence[str]) -> dict[str, str]:
-    """Return the URLs of the first pages of a site, made safe, by what tells them apart.
+    """Return the URLs of the first pages of a site, made safe, by their canonical forms.
 
     Raises
     ------
     RecordingError
-        If there are none, or one is no absolute URL.
+        If there are none, or one is not an absolute URL.
     """
     try:
         spelled = [safe_url_string(root.strip()).partition("#")[0] for root in roots]
@@ -165,7 +166,7 @@ def first_pages(roots: Sequence[str]) -> dict[str, str]:
 
 
 def redirect_of(url: str, status: int | None, headers: Mapping[str, str]) -> str:
-    """Return the URL that a response sends its visitors on to by its status, ``""`` where it is no redirect."""
+    """Return the URL that a response redirects to by its status, ``""`` if it is not a redirect."""
     location = get_header(headers, "Location")
     if status not in REDIRECTING or not location:
         return ""
@@ -246,7 +247,7 @@ def _unbrotli(body: bytes) -> bytes:
         return bytes(read)
     except ImportError:
         return _cannot_unpack("br", "brotli")
-    except Exception:  # whatever the package calls a broken body
+    except Exception:  # any exception of the package for a broken body
         return b""
 
 
@@ -269,7 +270,7 @@ def _cannot_unpack(encoding: str, package: str) -> bytes:
 def _read_all(file: Any) -> bytes:
     """Return what a decompressing file gives before it ends or turns out to be broken."""
     read = bytearray()
-    with suppress(Exception):  # each format has errors of its own
+    with suppress(Exception):  # each format has its own errors
         while len(read) < LARGEST and (part := file.read1(_CHUNK)):
             read += part
     return bytes(read)

@@ -1,8 +1,8 @@
-"""Reads a recording out of SQLite into columns, all of it that a simulated crawl looks at.
+"""Reads a recording from SQLite into columns: all that a simulated crawl needs.
 
-This is what takes time, about a microsecond a link, and it is done once: the columns are kept beside the recording
-(``columns.py``). So whatever follows from a recording alone, and takes time for each URL or link, is worked out here:
-that all links lead somewhere, the host and the extension of each URL, and by what a URL is found.
+This takes about a microsecond a link, and is done once: the columns are kept beside the recording (``columns.py``).
+So everything that follows from a recording alone, and takes time for each URL or link, is computed here: whether all
+links have targets, the host and the extension of each URL, and the index of URLs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load(database: sqlite3.Connection, *, has_versions: bool, has_renderings: bo
     Raises
     ------
     ValueError
-        If something that it refers to is not there. Whatever values that make no sense lead to may be raised, too.
+        If something that it refers to is missing. Invalid values may also raise other exceptions.
     """
     columns = _read_urls(database)
     n_urls = len(columns["depth"])
@@ -57,7 +57,7 @@ def load(database: sqlite3.Connection, *, has_versions: bool, has_renderings: bo
 
 
 def _read_urls(database: sqlite3.Connection) -> Arrays:
-    """Return URLs, their depths, hosts and extensions, and by what each is found."""
+    """Return URLs, their depths, hosts and extensions, and the index to find them."""
     urls, hosts, extensions = Packer(), _Hosts(), Sorter()
     lots: dict[str, list[NDArray[Any]]] = {"depth": [], "host": [], "extension": [], "hashes": []}
     n = 0
@@ -89,7 +89,7 @@ class _Hosts:
 
     def __init__(self) -> None:
         self.names = Sorter()
-        self._known: dict[str, int] = {}  # by what stands between the slashes
+        self._known: dict[str, int] = {}  # by the text between the slashes
 
     def __call__(self, url: str) -> int:
         netloc = url.split("/", 3)[2] if "//" in url else ""
@@ -116,9 +116,9 @@ def _read_all_links(database: sqlite3.Connection, n_urls: int, counts: dict[str,
 def _read_texts(
     database: sqlite3.Connection, paths: NDArray[np.int32], anchors: NDArray[np.int32], contexts: NDArray[np.int32]
 ) -> Arrays:
-    """Return the strings of links, each once, and their numbers, which are written over those of the table.
+    """Return the strings of links, each once, and their numbers, which overwrite those of the table.
 
-    Anchors and contexts that are not there have a number that no string has: who asks for them is told.
+    Missing anchors and contexts have a number without a string: using it raises an error.
     """
     last = int(database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0])
     beyond = last + 1

@@ -1,9 +1,9 @@
-"""The pages of a recorded site as a browser showed them, beside what each answered, and what it took to show them.
+"""The pages of a recorded site as a browser showed them, and the cost of showing them.
 
-A page is rendered after it was fetched, so it has two copies, and a crawl may ask for either. The second one is an
-answer with a number of its own, as later versions are. What it took depends on when it is asked for: a script that many
-pages share comes once for all of them. So such scripts and style sheets are kept apart, and whoever asks counts those
-that are new.
+A page is rendered after it was fetched, so it has two copies, and a crawl may request either. The second one is an
+answer with a number, like later versions. Its cost depends on the time of the request: a script that many pages share
+is downloaded once for all of them. So such scripts and style sheets are kept separately, and the crawl counts the new
+ones.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ CREATE TABLE assets (                               -- what a crawl keeps, and a
 
 
 class Shown(NamedTuple):
-    """What showing a page took, and the number of what was shown."""
+    """The cost of showing a page, and the number of the result."""
 
     answer: int
-    requests: int  # that went out besides the page's own, those for assets left out
+    requests: int  # requests besides the page's own, and those for shared assets
     received: int  # bytes of the network for the page and these
-    assets: tuple[tuple[int, int], ...] = ()  # scripts and style sheets that a crawl asks for once: number, bytes
+    assets: tuple[tuple[int, int], ...] = ()  # scripts and style sheets that a crawl requests once: number, bytes
 
 
 class Renderings(Mapping[int, Shown]):
-    """What a browser showed, by page, and what that took.
+    """What a browser showed, by page, and its cost.
 
     Parameters
     ----------
     arrays
-        What :func:`read_renderings` read.
+        The result of :func:`read_renderings`.
     first
         The number of the first rendering among all answers.
     """
@@ -136,7 +136,7 @@ def read_renderings(database: sqlite3.Connection, n_urls: int) -> Arrays:
     Raises
     ------
     ValueError
-        If renderings are missing, are of pages that are not there, or took a negative number of anything.
+        If renderings are missing, are of missing pages, or have a negative cost.
     """
     rows = database.execute(
         "SELECT id, page, status IS NULL AND error IS NULL, requests, received FROM renderings ORDER BY id"

@@ -1,8 +1,8 @@
-"""Doubts about the roots of a recording: URLs that are missing because they begin otherwise.
+"""Doubts about the roots of a recording: URLs that are missing because they begin differently.
 
-A copy of a site holds one scheme and host. With ``http://`` for ``https://``, or with ``www.`` left out, whatever its
-pages link to by full addresses is missing, or is behind a redirect each time, and a comparison on such a recording says
-little of the site.
+A copy of a site holds one scheme and host. With ``http://`` for ``https://``, or without ``www.``, all full links of
+its pages are missing, or are behind a redirect each time, and a comparison on such a recording says little about the
+site.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scrapy_focus.lab.recordings.format import open_recording, reading, roots_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SHARE = 0.05  # of all URLs, from which on there is a doubt
+_SHARE = 0.05  # share of all URLs at which there is a doubt
 _NAMED = 3  # hosts
 _URLS = (
     "SELECT pages.url, pages.status IS NULL AND pages.error IS NULL, leads.url FROM pages "
@@ -26,10 +26,10 @@ _URLS = (
 
 
 class Doubt(NamedTuple):
-    """What speaks against the roots of a recording."""
+    """The evidence against the roots of a recording."""
 
     reason: str  # in words
-    root: str  # that is likely to be meant; "": the roots are right, and other hosts are missing
+    root: str  # the root that is probably meant; "": the roots are right, and other hosts are missing
 
     def __str__(self) -> str:
         advice = f": is {self.root} its root? Record it from there, into another file" if self.root else ""
@@ -37,7 +37,7 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(path: Path) -> Doubt | None:
-    """Return what speaks against the roots of a recording, ``None`` for nothing; linear in its URLs.
+    """Return the evidence against the roots of a recording, ``None`` for none; linear in its URLs.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class _Counts(NamedTuple):
 
     roots: set[str]
     known: int  # URLs, in all
-    missing: Counter[str]  # URLs that are linked, and not recorded, at others than roots
+    missing: Counter[str]  # linked URLs at other places than roots that were not recorded
     moved: Counter[tuple[str, str]]  # redirects from one to the other
 
 

@@ -1,4 +1,4 @@
-"""Says in words what a recording holds."""
+"""Describes the contents of a recording in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = 10  # MIME types that are listed
 
 
 def describe(path: Path) -> str:
-    """Say what a recording holds: its source, completeness, kinds of URLs and types of files, on a line each.
+    """Describe a recording: its source, completeness, kinds of URLs and types of files, on a line each.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def _is_well(site: RecordedSite) -> NDArray[np.bool_]:
 
 
 def _kinds(site: RecordedSite) -> str:
-    """Say how many URLs there are of each kind."""
+    """Describe how many URLs there are of each kind."""
     status, well = site.status, _is_well(site)
     pages = np.array(["html" in mime for mime in site.mimes], np.bool_)
     redirects = np.isin(status, REDIRECTING)
@@ -74,7 +74,7 @@ def _kinds(site: RecordedSite) -> str:
 
 
 def _types(site: RecordedSite) -> list[str]:
-    """Say how many files there are of each type, and how large they are, in lines below a head."""
+    """Describe how many files there are of each type, and their sizes, in lines below a head."""
     types: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for page in np.flatnonzero(_is_well(site)).tolist():
@@ -110,7 +110,7 @@ def _renderings(site: RecordedSite) -> str:
 
 
 def explain_roots(path: Path) -> str:
-    """Say what each root of a recording answered, for one that has nothing else.
+    """Describe the answer of each root of a recording that has nothing else.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Many strings without a Python object for each: one blob of bytes, and where in it each string begins.
+"""Many strings without a Python object for each: one blob of bytes, and the start of each string in it.
 
 A recording has millions of URLs, anchors and contexts, and a crawl looks at a few of them. As lists of ``str`` they
-would take seconds to make and hundreds of megabytes in each process. Here they are columns, which can be mapped from a
-file, and a string is made when it is asked for.
+would take seconds to make and hundreds of megabytes in each process. Here they are columns, which can be mapped from
+a file, and a string is made on demand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE = 10_000  # strings
 
 
 class Strings(Sequence[str]):
-    """What a list of strings can do, for those who make each when it is asked for."""
+    """The operations of a list of strings, for classes that make each string on demand."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -57,7 +57,7 @@ class Strings(Sequence[str]):
 
 
 class Texts(Strings):
-    """Strings in a blob, each made when it is asked for; about 0.3 microseconds each.
+    """Strings in a blob, each made on demand; about 0.3 microseconds each.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Texts(Strings):
     """
 
     def __init__(self, starts: NDArray[np.int64], blob: NDArray[np.uint8]) -> None:
-        self._starts = starts.data  # an item of it is found faster than one of an array
+        self._starts = starts.data  # indexing is faster than for an array
         self._blob = blob.data
 
     def __len__(self) -> int:
@@ -86,12 +86,12 @@ class Texts(Strings):
 
 
 class Labels(Strings):
-    """Strings most of which are the same as others: each different one is made once.
+    """Strings with many repetitions: each different one is made once.
 
     Parameters
     ----------
     numbers
-        Which one of the names each is, shape (n_strings,).
+        The name of each, as a number, shape (n_strings,).
     names
         The different ones.
 
@@ -124,12 +124,12 @@ class Labels(Strings):
 
 
 class Notes(Mapping[int, str]):
-    """Strings that few have, by number, as a dict has them.
+    """Strings that few items have, by number, as in a dict.
 
     Parameters
     ----------
     labels
-        That of each; empty where it has none.
+        The string of each; empty for none.
     """
 
     def __init__(self, labels: Labels) -> None:
@@ -149,7 +149,7 @@ class Notes(Mapping[int, str]):
         return text
 
     def get(self, number: int, default: Any = None) -> Any:
-        """Return that of a number, as a dict does."""
+        """Return the string of a number, as a dict does."""
         return (self._labels[number] or default) if 0 <= number < self._n else default
 
     def _those(self) -> list[int]:
@@ -165,7 +165,7 @@ class Numbers(Mapping[str, int]):
     texts
         The strings.
     hashes, order
-        What :func:`in_order` made of their hashes.
+        The result of :func:`in_order` for their hashes.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def pack(texts: Iterable[str]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 
 class Packer:
-    """Packs strings that come in several lots, as :func:`pack` does."""
+    """Packs strings that arrive in several lots, as :func:`pack` does."""
 
     def __init__(self) -> None:
         self._blob = bytearray()

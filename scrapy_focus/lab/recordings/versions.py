@@ -1,8 +1,8 @@
-"""The versions of the pages of a recorded site: what each URL answered from when on, where it answered this and that.
+"""The versions of the pages of a recorded site: the answers of each URL with their start times, if there are several.
 
-Most recordings have one answer of each URL, and nothing should be slower for them as others have more. So answers are
-numbered: the first of each URL has the number of the URL, and all later ones have numbers behind these. A column has a
-value for each answer, and who knows the number of an answer need not know whether it is the first.
+Most recordings have one answer of each URL, and should not be slower because others have more. So answers are
+numbered: the first of each URL has the number of the URL, and all later ones have numbers behind these. A column has
+a value for each answer, so the number of an answer is enough, whether it is the first or not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CREATE TABLE version_links (
     PRIMARY KEY (source, position)
 ) WITHOUT ROWID;
 """
-NOT_YET = -1  # in place of an answer: the URL was not there then
+NOT_YET = -1  # in place of an answer: the URL did not exist then
 _AT_ONCE = 10_000  # rows
 _KINDS: dict[str, DTypeLike] = {
     "status": np.int16, "recorded": np.bool_, "size": np.int64, "header_size": np.int64, "seconds": np.float64,
@@ -66,21 +66,21 @@ _ANSWER = "status, error, mime, size, seconds, redirect, header_size, digest"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is known of answers without looking into them, a value for each; shape (n_answers,)."""
+    """Properties of answers without their contents, a value for each; shape (n_answers,)."""
 
-    status: NDArray[np.int16]  # 0 where there was no response
+    status: NDArray[np.int16]  # 0 if there was no response
     errors: Mapping[int, str]  # why there was none, by the number of the answer
-    recorded: NDArray[np.bool_]  # whether the URL was asked for
+    recorded: NDArray[np.bool_]  # whether the URL was requested
     mimes: Labels
     size: NDArray[np.int64]  # bytes of the body
     header_size: NDArray[np.int64]  # bytes
     seconds: NDArray[np.float64]  # that the response took; 0: unknown
-    redirect: NDArray[np.int64]  # number of the URL that a redirect leads to; -1: it is none, or leads off the site
-    digest: NDArray[np.int64]  # equal for equal bodies; 0 where there was none
+    redirect: NDArray[np.int64]  # number of the URL that a redirect leads to; -1: not a redirect, or leads off the site
+    digest: NDArray[np.int64]  # equal for equal bodies; 0 if there was none
 
     @classmethod
     def of(cls, arrays: Arrays, n: int | None = None) -> Columns:
-        """Make them of what :func:`read_answers` read; of the first so many answers, where that is said."""
+        """Make them from the result of :func:`read_answers`; optionally of the first so many answers."""
         columns = {name: array[:n] for name, array in arrays.items() if name.startswith("answers.")}
         return cls(
             status=columns["answers.status"],
@@ -96,12 +96,12 @@ class Columns:
 
 
 class Histories:
-    """Which answer of each URL holds when; those of URLs with one answer, which always held, are empty.
+    """Which answer of each URL is valid when; empty for URLs with a single answer.
 
     Parameters
     ----------
     arrays
-        What :func:`read_histories` read.
+        The result of :func:`read_histories`.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -109,13 +109,13 @@ class Histories:
         self._since = arrays["histories.since"].data
         self._answers = arrays["histories.answers"].data
         begin, end = arrays["histories.ends"].tolist()
-        #: When the first of all changes was, in seconds since the epoch; 0 where there is none.
+        #: When the first of all changes was, in seconds since the epoch; 0 if there is none.
         self.begin: float = begin
         #: When the last of all was, likewise.
         self.end: float = end
 
     def at(self, page: int, time: float) -> int:
-        """Return the number of the answer that a URL gave at a time, :data:`NOT_YET` if it was not there."""
+        """Return the number of the answer that a URL gave at a time, :data:`NOT_YET` if it did not exist."""
         first, last = self._starts[page], self._starts[page + 1]
         if first == last:
             return page
@@ -123,9 +123,7 @@ class Histories:
         return int(self._answers[place - 1]) if place > first else NOT_YET
 
     def of(self, page: int) -> list[tuple[float, int]]:
-        """Return since when each answer of a URL held, and its number, in order; the time of one that always did is
-        ``-inf``.
-        """
+        """Return the start time and number of each answer of a URL, in order; ``-inf`` if it was always valid."""
         places = slice(self._starts[page], self._starts[page + 1])
         return list(zip(self._since[places], self._answers[places], strict=True)) or [(-np.inf, page)]
 
@@ -162,12 +160,12 @@ def _columns_of(rows: Sequence[Sequence[Any]], mimes: Sorter, errors: Sorter) ->
 
 
 def read_histories(database: sqlite3.Connection, n_urls: int) -> Arrays:
-    """Return which answer of each URL holds when, those of a URL one after the other in the order of time.
+    """Return which answer of each URL is valid when, grouped by URL, in the order of time.
 
     Raises
     ------
     ValueError
-        If versions are missing, or are of pages that are not there, or a time is no number.
+        If versions are missing, or are of missing pages, or a time is not a number.
     """
     rows = database.execute("SELECT id, page, since FROM versions ORDER BY id").fetchall()
     begins = dict(database.execute("SELECT page, since FROM begins").fetchall())
@@ -176,11 +174,11 @@ def read_histories(database: sqlite3.Connection, n_urls: int) -> Arrays:
     since = np.array([*begins.values(), *(since for *_, since in rows)], np.float64)
     pages = np.array([*begins, *(page for _, page, _ in rows)], np.int64)
     if not np.isfinite(since).all():
-        raise ValueError("a time is no number")
+        raise ValueError("a time is not a number")
     if len(pages) and not 0 <= pages.min() <= pages.max() < n_urls:
         raise ValueError("a version is of a page that is not there")
     ends = [since.min(initial=np.inf), since.max(initial=-np.inf)] if len(since) else [0.0, 0.0]
-    always = np.setdiff1d(pages, np.fromiter(begins, np.int64))  # the first answer of these held before any version
+    always = np.setdiff1d(pages, np.fromiter(begins, np.int64))  # the first answer of these is valid before any version
     answers = np.concatenate([np.fromiter(begins, np.int64), n_urls + np.arange(len(rows)), always])
     pages, since = np.concatenate([pages, always]), np.concatenate([since, np.full(len(always), -np.inf)])
     order = np.lexsort((answers, since, pages))

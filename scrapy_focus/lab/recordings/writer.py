@@ -1,8 +1,8 @@
-"""Writes what a site answered into a recording, whoever asked: a live crawl, a folder, a web archive, a cache.
+"""Writes the answers of a site into a recording, from any source: a live crawl, a folder, a web archive, a cache.
 
-Two wishes conflict: writing should be fast, and a recorder that is killed or finds the disk full should leave a file
-that can be read and gone on with. So pages are written in small transactions, and which URLs are still to be recorded
-follows from the file alone.
+Two requirements conflict: writing should be fast, and a recorder that is killed or finds the disk full should leave a
+file that can be read and resumed. So pages are written in small transactions, and the URLs still to be recorded
+follow from the file alone.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.recordings.html import Found
 
 _SECONDS = 2.0  # between commits
-_PATIENCE = 60  # seconds that a last commit waits for whoever reads the file
+_PATIENCE = 60  # seconds that a last commit waits for readers of the file
 _MEMORY = 64 * 1024  # KiB of the database that are kept in memory
 _CACHED = 200_000  # strings whose number is kept in memory
-_LARGEST = (1 << 63) - 1  # bytes that SQLite can write down; headers lie
+_LARGEST = (1 << 63) - 1  # bytes that SQLite can store; headers may be false
 _NOWHERE = -1  # the number of a URL that is not on the site
 _UNRENDERED = "status IS NULL AND error IS NULL"
 _VALUES = """
@@ -79,19 +79,19 @@ INSERT INTO versions (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a URL answered, without following redirects.
+    """The answer of a URL, without following redirects.
 
-    A body is given decompressed; where it came compressed, `size` says how many bytes came.
+    A body is decompressed; if it came compressed, `size` is the number of received bytes.
     """
 
     url: str
     status: int | None = None  # None: there was no response, see error
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    size: int | None = None  # bytes of the body as it came; None: as many as it has
-    error: str = ""  # why there was no response: "ignored" was not asked for, as robots.txt forbids it
+    size: int | None = None  # bytes of the body as received; None: its length
+    error: str = ""  # why there was no response: "ignored" was not requested, because of robots.txt
     seconds: float = 0.0  # that the response took; 0: unknown
-    since: float | None = None  # seconds since the epoch from which it answered so; None: always, as far as one knows
+    since: float | None = None  # start of its validity, in seconds since the epoch; None: always, as far as known
 
 
 class Asset(NamedTuple):
@@ -103,43 +103,43 @@ class Asset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """How a browser showed a page when its scripts were done, and what that took."""
+    """A page as a browser showed it after running its scripts, and the cost of that."""
 
     url: str  # of the page
     status: int | None = None  # HTTP status; None: it was not shown, see error
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""  # the document as shown
-    shown_at: str = ""  # the URL that scripts led to, by which links are read; "": that of the page
+    shown_at: str = ""  # the URL that scripts led to, for resolving links; "": that of the page
     error: str = ""  # why it was not shown
     seconds: float = 0.0  # that it took; 0: unknown
-    requests: int = 0  # that went out besides the page's own, those for assets left out
+    requests: int = 0  # requests besides the page's own, and those for shared assets
     received: int = 0  # bytes of the network for the page and these, headers and bodies
     assets: Sequence[Asset] = ()  # each once
 
 
 class SiteWriter:
-    """Writes a recorded site, or goes on with one. Use it as a context manager; :meth:`finish` ends a recording.
+    """Writes a recorded site, or resumes one. Use it as a context manager; :meth:`finish` ends a recording.
 
     Parameters
     ----------
     path
         SQLite file to write.
     roots
-        URLs from which a crawl of the site starts. Links that lead to neither their hosts nor sub-domains of them,
-        ``www.`` ignored, are not recorded.
+        Start URLs for crawls of the site. Links to other hosts, except sub-domains of theirs, are not recorded;
+        ``www.`` is ignored.
     bodies
-        Keep the bodies of pages, sitemaps and feeds, compressed, for goals that read their text. A recording that is
-        there goes on as it was begun.
+        Keep the bodies of pages, sitemaps and feeds, compressed, for goals that read their text. An existing
+        recording must be resumed with the same value.
     renderings
         Note which pages have scripts, so that a browser can show them (:meth:`unrendered`). Likewise.
     source
-        What the recording is made from, in a few words.
+        The source of the recording, in a few words.
 
     Raises
     ------
     RecordingError
-        If the file cannot be written, or holds a recording of another format, with other roots, or without the bodies
-        or renderings that are to be kept.
+        If the file cannot be written, or holds a recording of another format, with other roots, or without the
+        requested bodies or renderings.
     """
 
     def __init__(
@@ -175,12 +175,12 @@ class SiteWriter:
             if bodies and not kept:
                 self._database.close()
                 raise RecordingError(
-                    f"{self.path} was begun without bodies: go on without them, or write to another file"
+                    f"{self.path} was begun without bodies: resume it without them, or write to another file"
                 )
             if renderings and not rendered:
                 self._database.close()
                 raise RecordingError(
-                    f"{self.path} was begun without renderings: go on without them, or write to another file"
+                    f"{self.path} was begun without renderings: resume it without them, or write to another file"
                 )
             self.bodies, self.renderings = kept, rendered
         else:
@@ -201,27 +201,27 @@ class SiteWriter:
         self.close()
 
     def add(self, answer: Answer | Rendering) -> None:
-        """Record what a URL answered, or how a browser showed it. Of a URL that was recorded before, the first answer
-        stays; one elsewhere is left out.
+        """Record the answer of a URL, or a page as a browser showed it. The first answer of a URL is kept; URLs
+        elsewhere are skipped.
 
-        An answer with ``since`` is a version: it holds from that time until the next version of its URL. A URL may
-        have any number of them, in any order; of two with the same time, the first stays. The first that is added may
-        be without ``since``, and then held before the others. Where it has a ``since``, the URL answered 404 before.
+        An answer with ``since`` is a version: it is valid from that time until the next version of its URL. A URL may
+        have any number of them, in any order; of two with the same time, the first is kept. The first one added may
+        lack ``since``: then it is valid before the others. If it has a ``since``, the URL answered 404 before.
 
         A page may be shown before it answers, or without having scripts.
 
         Raises
         ------
         RecordingError
-            If it cannot be written, because the disk is full, say. What was committed before stays readable. Also if
-            ``since`` is no number, or the recording has no renderings.
+            If it cannot be written, because the disk is full, say. Committed data stay readable. Also if ``since`` is
+            not a number, or the recording has no renderings.
         """
         if isinstance(answer, Rendering):
             if not self.renderings:
                 raise RecordingError(f"{self.path} was begun without renderings: write to another file, with them")
         elif answer.since is not None and not math.isfinite(answer.since):
             raise RecordingError(
-                f"{answer.url} has an answer since {answer.since}; a version is given the time from which it holds, in "
+                f"{answer.url} has an answer since {answer.since}; a version needs the time when it began, in "
                 "seconds since the epoch"
             )
         with self._writing():
@@ -259,13 +259,13 @@ class SiteWriter:
         return bool(row and row[0])
 
     def missing(self) -> Iterator[str]:
-        """Yield the URLs that are linked and not recorded, those found first first. It sees what is added meanwhile."""
+        """Yield the URLs that are linked and not recorded, in the order of discovery. It sees later additions."""
         return self._yield_urls(
             "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT 1000"
         )
 
     def unrendered(self) -> Iterator[str]:
-        """Yield the pages with scripts that no browser was to show so far, likewise."""
+        """Yield the pages with scripts not yet shown by a browser, likewise."""
         if not self.renderings:
             return iter(())
         return self._yield_urls(
@@ -274,7 +274,7 @@ class SiteWriter:
         )
 
     def is_rendered(self, url: str) -> bool:
-        """Whether a browser was to show a page."""
+        """Whether a page was passed to a browser."""
         if not self.renderings:
             return False
         try:
@@ -301,7 +301,7 @@ class SiteWriter:
             last = rows[-1][0]
 
     def finish(self) -> Completeness:
-        """Note that the recording came to its end, work out the depth of each page, and say how complete it is."""
+        """Mark the recording as finished, compute the depth of each page, and describe the completeness."""
         with self._writing():
             self._begin()
             self._set_depths()
@@ -310,7 +310,7 @@ class SiteWriter:
         return self.completeness()
 
     def completeness(self) -> Completeness:
-        """Say how much of the site is recorded so far."""
+        """Describe how much of the site is recorded so far."""
         with reading(self.path):
             missing, failed = self._database.execute(
                 "SELECT (SELECT count(*) FROM pages WHERE status IS NULL AND error IS NULL), "
@@ -359,7 +359,7 @@ class SiteWriter:
             raise RecordingError(f"{self.path} cannot be written: {error}") from error
 
     def _begin(self) -> None:
-        """Start a transaction if there is none; what another process wrote since the last one is taken note of."""
+        """Start a transaction if there is none; changes by other processes since the last one are read."""
         if self._database.in_transaction:
             return
         self._database.execute("BEGIN IMMEDIATE")
@@ -370,7 +370,7 @@ class SiteWriter:
             self._forget()
 
     def _commit(self, *, patience: float) -> None:
-        """Commit. With no patience, a transaction that cannot be committed as somebody reads the file stays open."""
+        """Commit. Without patience, a transaction stays open if a reader blocks the commit."""
         before = self._database.execute("PRAGMA busy_timeout").fetchone()[0]
         self._database.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
         try:
@@ -410,7 +410,7 @@ class SiteWriter:
         return is_html or listing_of(beginning(answer.body)) in ("sitemap", "feed")
 
     def _store(self, page: int, since: float | None, values: dict[str, Any], *, is_known: bool) -> int:
-        """Write an answer, as a version where the page has one already; return the number of its row."""
+        """Write an answer, as a version if the page has one already; return the number of its row."""
         if since is not None:
             self._keep_versions()
         if is_known:
@@ -441,7 +441,7 @@ class SiteWriter:
         )
 
     def _rendering_of(self, page: int) -> tuple[int, bool]:
-        """Return the number of the rendering of a page, a new one if there is none, and whether it is still to come."""
+        """Return the number of the rendering of a page, a new one if there is none, and whether it is new."""
         database = self._database
         row = database.execute(f"SELECT id, {_UNRENDERED} FROM renderings WHERE page = ?", (page,)).fetchone()  # noqa: S608
         if row is not None:
@@ -470,7 +470,7 @@ class SiteWriter:
         }
 
     def _keep_versions(self) -> None:
-        """Have the tables of versions, which most recordings have not."""
+        """Create the tables of versions, which most recordings lack."""
         if self._has_versions:
             return
         for statement in VERSIONS.split(";\n"):  # executescript would commit
@@ -483,7 +483,7 @@ class SiteWriter:
         return has_table(self._database, "versions")
 
     def _is_version(self, page: int, since: float) -> bool:
-        """Whether there is an answer of a URL from that time on."""
+        """Whether a URL has an answer from that time on."""
         if not self._has_versions:
             return False
         row = self._database.execute(
@@ -546,13 +546,13 @@ class SiteWriter:
         starts, targets = self._all_links(len(rows))
         roots = [self._number(root) for root in self._meta("roots")]
         found = depths(roots, starts, targets, np.array(rows, np.int64).reshape(-1))
-        self._database.executemany(  # a row is written with its body, so only where something changes
+        self._database.executemany(  # a row is written with its body, so only if something changes
             "UPDATE pages SET depth = nullif(?1, -1) WHERE id = ?2 AND depth IS NOT nullif(?1, -1)",
             zip(found.tolist(), range(len(found)), strict=True),
         )
 
     def _all_links(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return where the links of each page start and lead, those of all its versions."""
+        """Return where the links of each page start and lead, including those of all its versions."""
         starts, (targets,) = read_links(self._database, n)
         sources, leads = [np.repeat(np.arange(n), np.diff(starts))], [targets]
         for table in ("versions", "renderings"):
@@ -587,7 +587,7 @@ class SiteWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Turn what SQLite says about a disk into an error that says what to do, and take back what was half done."""
+        """Turn disk errors of SQLite into one that says what to do, and undo unfinished changes."""
         try:
             yield
         except sqlite3.ProgrammingError:  # it was closed
@@ -601,7 +601,7 @@ class SiteWriter:
             elif "readonly" in str(error):
                 message = f"{self.path} cannot be written: {error}; copy it to where you may write"
             elif "locked" in str(error):
-                message = f"{self.path} cannot be written: {error}; wait until the other process is done with it"
+                message = f"{self.path} cannot be written: {error}; wait until the other process has finished"
             else:
                 message = (
                     f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is "
@@ -622,12 +622,12 @@ def _clean(headers: Mapping[str, str]) -> dict[str, str]:
 def _runs_scripts(headers: Mapping[str, str], body: bytes) -> bool:
     try:
         return has_scripts(decode(body, headers)[0])
-    except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
+    except (LookupError, UnicodeError):  # it declares an encoding that is not one of text
         return False
 
 
 class _Cache(OrderedDict[str, int]):
-    """The numbers of the strings that were looked up last."""
+    """The numbers of the most recently used strings."""
 
     def __setitem__(self, text: str, number: int) -> None:
         if len(self) >= _CACHED:

@@ -1,1 +1,1 @@
-"""Makes recordings of what others wrote: folders, WARC files, the HTTP cache of Scrapy."""
+"""Makes recordings from other sources: folders, WARC files, the HTTP cache of Scrapy."""

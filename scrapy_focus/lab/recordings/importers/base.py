@@ -1,8 +1,8 @@
-"""What an importer is: it makes a recording from what somebody has of a site, without asking the site again.
+"""The importer protocol: an importer makes a recording from a copy of a site, without requests to the site.
 
-An archive does not say where a crawl started, and a recording must. :class:`Archive` takes the first page that answered
-well, and where redirects led to it, the first of these. What can be asked for any URL, like a folder of files, is an
-importer without being an archive: it answers what is missing in the recording until nothing is.
+An archive does not say where a crawl started, and a recording must. :class:`Archive` takes the first page with a
+successful answer, or the first URL that redirected to it. A source that can answer any URL, like a folder of files,
+is an importer without being an archive: it answers what is missing in the recording until nothing is.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class Importer(Protocol):
-    """Knows what a site answered.
+    """Provides the answers of a site.
 
     Any class of this shape can be named on the command line, ``scrapy focus-record SITE.sqlite --importer
-    my.module.MyImporter SOURCE ...``, which makes an object of it with the sources, ``MyImporter(*sources)``. It raises
-    :class:`~scrapy_focus.core.errors.RecordingError` for a source that it cannot use, there or in its methods; the
-    command shows the message in one line.
+    my.module.MyImporter SOURCE ...``, which calls it with the sources, ``MyImporter(*sources)``. For an unusable
+    source it raises :class:`~scrapy_focus.core.errors.RecordingError`, there or in its methods; the command shows the
+    message in one line.
     """
 
     @property
     def source(self) -> str:
-        """What it imports, in a few words; the recording says that it was made from it."""
+        """What it imports, in a few words; the recording stores it as its source."""
         ...
 
     def find_root(self, named: str | None) -> str:
-        """Return the URL of the first page. Not called where a recording is resumed with the root named.
+        """Return the URL of the first page. Not called if a recording is resumed with the root named.
 
         Parameters
         ----------
@@ -53,22 +53,22 @@ class Importer(Protocol):
         ...
 
     def answers(self, recording: SiteWriter) -> Iterable[Answer]:
-        """Yield what URLs of the site answered, one :class:`~scrapy_focus.lab.recordings.writer.Answer` each.
+        """Yield the answers of the URLs of the site, one :class:`~scrapy_focus.lab.recordings.writer.Answer` each.
 
-        Of a URL that comes twice the first answer counts; other sites are left out. What is raised leaves a recording
-        that can be read, and is marked as unfinished.
+        The first answer of a URL counts; other sites are skipped. An exception leaves a readable recording that is
+        marked as unfinished.
 
         Parameters
         ----------
         recording
-            Where each answer is written before the next is asked for: ``recording.missing()`` yields the URLs that
-            are linked and have none so far.
+            The recording. Each answer is written before the next is requested: ``recording.missing()`` yields the
+            linked URLs without an answer so far.
         """
         ...
 
 
 class Archive(ABC):
-    """An importer of answers that came in some order: a subclass says which, and the rest follows from that.
+    """An importer of answers in some order: a subclass yields them, and this class does the rest.
 
     The answers are read twice: once up to the first page, once to record them.
     """
@@ -78,7 +78,7 @@ class Archive(ABC):
 
     @abstractmethod
     def read(self) -> Iterable[Answer]:
-        """Yield the answers to GET requests in the order in which they came."""
+        """Yield the answers to GET requests in the order of arrival."""
 
     def find_root(self, named: str | None) -> str:
         """Return the URL of the first page, see :meth:`Importer.find_root`."""
@@ -95,12 +95,12 @@ class Archive(ABC):
 
 
 class FirstPage:
-    """Looks at answers in the order in which they came, and knows where their crawl started.
+    """Looks at answers in the order of arrival, and finds where their crawl started.
 
     Parameters
     ----------
     named
-        URL that has to be among them, where the user named one.
+        URL that has to be among them, if the user named one.
     """
 
     def __init__(self, named: str | None = None) -> None:
@@ -112,11 +112,11 @@ class FirstPage:
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing that comes can change the answer."""
+        """Whether no later answer can change the result."""
         return self.page is not None and (self._named is None or self.has_named)
 
     def see(self, url: str, status: int | None, headers: Mapping[str, str]) -> None:
-        """Take note of one answer."""
+        """Look at one answer."""
         self.has_named = self.has_named or identity(url) == self._identity
         if self.page is not None or status is None:
             return
@@ -133,7 +133,7 @@ class FirstPage:
         Raises
         ------
         RecordingError
-            If what was seen has no such page; says so of `source`, with `advice`.
+            If the answers contain no such page; the message names `source` and gives `advice`.
         """
         if self._named is None:
             if self.page is None:
@@ -153,7 +153,7 @@ def record(
     limit: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Completeness:
-    """Write what an importer knows to a recording. One that exists, with the same root, is resumed.
+    """Write the answers of an importer to a recording. An existing one with the same root is resumed.
 
     Parameters
     ----------
@@ -162,18 +162,18 @@ def record(
     path
         SQLite file to write.
     root
-        URL of the first page; without one, the importer finds it. What is on other hosts is left out.
+        URL of the first page; without one, the importer finds it. Other hosts are skipped.
     bodies
         Keep the bodies of pages.
     limit
-        URLs to record at most, for sites that never end; the recording is then left unfinished.
+        URLs to record at most, for endless sites; the recording is then left unfinished.
     progress
         Called with the number of answers after each of them.
 
     Raises
     ------
     RecordingError
-        If the importer has no such page or yields something else than answers, or if the recording cannot be written.
+        If the importer has no such page or yields anything but answers, or if the recording cannot be written.
     """
     if root is None or not Path(path).exists():
         root = importer.find_root(root)
@@ -188,7 +188,7 @@ def record(
 
 
 def _checked(importer: Importer, answers: Iterable[Answer]) -> Iterator[Answer]:
-    """Yield what an importer yields, and raise ``RecordingError`` at the first that is no answer."""
+    """Yield the answers of an importer, and raise ``RecordingError`` at the first other value."""
     for answer in answers:
         if not isinstance(answer, Answer):
             raise RecordingError(
@@ -199,7 +199,7 @@ def _checked(importer: Importer, answers: Iterable[Answer]) -> Iterator[Answer]:
 
 
 def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by name; repeated ones are joined by commas, but for those of which the last counts."""
+    """Return headers by name; repeated ones are joined by commas, except those where the last one counts."""
     merged: dict[str, str] = {}
     for spelled, value in pairs:
         name = spelled.strip().title()
@@ -209,7 +209,7 @@ def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def identity(url: str) -> str:
-    """Return what tells a URL from others; itself where it is no URL."""
+    """Return the canonical form of a URL; an invalid one unchanged."""
     try:
         return canonicalize_url(safe_url_string(url))
     except ValueError:

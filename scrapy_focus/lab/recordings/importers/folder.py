@@ -1,11 +1,11 @@
-"""Imports a site that lies in a folder, or any other that answers without a network.
+"""Imports a site from a folder, or any other that answers without a network.
 
-Two goals conflict. A folder should be answered as a stock web server would answer it: files of unknown type are
-``application/octet-stream``, links to files that are not there are dead. And the answers should be the same on every
-machine: the system's MIME tables are not read, symbolic links that leave the folder lead nowhere.
+Two goals conflict. A folder should be answered as by a stock web server: files of unknown type are
+``application/octet-stream``, links to missing files are dead. And the answers should be the same on every machine:
+the system's MIME tables are not read, symbolic links that leave the folder lead nowhere.
 
-What ``wget --mirror`` wrote has pages without a suffix and with queries in their names; :class:`MirrorSite` answers it
-as the site did that it was made from.
+A mirror by ``wget --mirror`` has pages without a suffix and with queries in their names; :class:`MirrorSite` answers
+as the original site did.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 OCTET_STREAM = "application/octet-stream"
-# mimetypes' own table differs between Python versions: what decides whether a file is a target is pinned, as a stock
-# nginx has it, which knows no source files.
+# mimetypes' own table differs between Python versions: the types that make a file a target are pinned, as in a stock
+# nginx, which knows no source files.
 _TYPES = {
     **MimeTypes().types_map[True],
     **{f".{suffix}": types[0] for suffix, types in FILE_TYPES.items()},
@@ -52,21 +52,21 @@ _TYPES = {
     ".yml": "application/yaml",
 }
 _HOPS = 5  # redirects before the first page
-_HEAD = 1024  # bytes in which a page is told from other files
+_HEAD = 1024  # bytes searched to distinguish a page from other files
 _BEGINS_PAGE = re.compile(  # a comment ends in one place only, or comments could be put together in many ways
     rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--(?:[^-]|-(?!->))*-->)*<(?:!doctype\s+html|html)\b", re.I
 )
 
 
 class FolderSite:
-    """Answers as a web server over a folder would, from what lies inside it only.
+    """Answers as a web server over a folder would, using only files inside it.
 
     Parameters
     ----------
     root
         Folder to serve.
     tree
-        Folder that symbolic links may not leave; `root` lies in it. A link out of it, absolute links among them, is
+        Folder that symbolic links may not leave; it contains `root`. A link out of it, including absolute ones, is
         answered with 404.
     types
         MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
@@ -110,7 +110,7 @@ class FolderSite:
         """Return whether `file` exists inside the tree, its symbolic links resolved."""
         try:
             return file.exists() and file.resolve().is_relative_to(self.tree)
-        except (OSError, RuntimeError, ValueError):  # a name that is too long, links that go in circles
+        except (OSError, RuntimeError, ValueError):  # a name that is too long, or circular links
             return False
 
 
@@ -122,10 +122,11 @@ def _redirect_to_folder(location: str, query: str) -> Page:
 
 
 class MirrorSite(FolderSite):
-    """Answers as the site did of which ``wget --mirror`` made a folder, with ``--adjust-extension`` or without.
+    """Answers as the site that ``wget --mirror`` copied into a folder, with ``--adjust-extension`` or without.
 
-    Differs from a folder in that ``/list?page=2`` is answered by the file of that name, if there is one, any page also
-    by a file with ``.html`` after its name, and that a file whose suffix says nothing is a page if it begins like one.
+    It differs from a folder in three ways. ``/list?page=2`` is answered by the file of that name, if it exists; any
+    page also by a file with ``.html`` after its name; and a file with an unknown suffix is a page if it begins like
+    one.
     """
 
     def fetch(self, path: str) -> Page:
@@ -142,12 +143,12 @@ class MirrorSite(FolderSite):
 
 
 def _names_of(path: str) -> list[str]:
-    """Return the names that mirroring programs give to the file of a path, the most likely first."""
+    """Return the file names that mirroring programs use for a path, the most likely first."""
     location, _, query = path.partition("?")
     name = f"{location}index.html" if location.endswith("/") else location
     names = []
     if query:
-        for mark in ("%3F", "@"):  # @: as wget names files on Windows
+        for mark in ("%3F", "@"):  # @: in wget's file names on Windows
             spelled = f"{name}{mark}{_in_name(query)}"
             names += [spelled, f"{spelled}.html"]
     return [*names, path, f"{location}.html"]
@@ -156,16 +157,16 @@ def _names_of(path: str) -> list[str]:
 class SiteImporter:
     """An :class:`~scrapy_focus.lab.recordings.importers.base.Importer` for a site that answers without a network.
 
-    The site is crawled breadth-first; what is linked on other hosts or ports is not asked for.
+    The site is crawled breadth-first; links to other hosts or ports are not requested.
 
     Parameters
     ----------
     site
-        What answers: a :class:`FolderSite`, or a synthetic one.
+        Provides the answers: a :class:`FolderSite`, or a synthetic one.
     root
-        URL of the first page, where nobody names one.
+        URL of the first page by default.
     source
-        What the recording is made from, in a few words; without them, the `repr` of the site.
+        The source of the recording, in a few words; the `repr` of the site by default.
     """
 
     def __init__(self, site: Site, *, root: str = "http://localhost/", source: str = "") -> None:
@@ -186,10 +187,10 @@ class SiteImporter:
 
 
 class FolderImporter(SiteImporter):
-    """Imports a site that lies in a folder, as a web server would answer it, or as ``wget --mirror`` made it.
+    """Imports a site from a folder, as a web server would answer it, or as ``wget --mirror`` made it.
 
-    It starts at ``http://localhost/index.html`` where nobody names another root: the path is relative to the folder,
-    and the host counts for absolute links.
+    It starts at ``http://localhost/index.html`` by default: the path is relative to the folder, and the host counts
+    for absolute links.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ class FolderImporter(SiteImporter):
     def __init__(self, folder: str | Path, *, types: Mapping[str, str] | None = None) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise RecordingError(f"there is no folder {folder}: name the one in which the files of the site are")
+            raise RecordingError(f"there is no folder {folder}: name the one with the files of the site")
         super().__init__(
             MirrorSite(self.folder, types=types), root="http://localhost/index.html", source=f"the folder {folder}"
         )
@@ -218,7 +219,7 @@ class FolderImporter(SiteImporter):
         Raises
         ------
         RecordingError
-            If the folder has no HTML page there; names some that it has.
+            If the folder has no HTML page there; the message names some that it has.
         """
         root = super().find_root(named)
         _check_root(self.site, self.folder, root)
@@ -235,7 +236,7 @@ def record_site(
     source: str = "",
     progress: Callable[[int], None] | None = None,
 ) -> Completeness:
-    """Crawl a site that answers without a network, breadth-first, and write what it answers to a recording.
+    """Crawl a site that answers without a network, breadth-first, and record its answers.
 
     The same as :func:`~scrapy_focus.lab.recordings.importers.base.record` with a :class:`SiteImporter`.
 
@@ -259,7 +260,7 @@ def _check_root(site: Site, folder: Path, root: str) -> None:
         return
     there = _pages_in(folder)
     urls = ", ".join(dict.fromkeys(urljoin(root, f"/{quote(name)}") for name in there[:3]))
-    advice = f"start at one that is there, as root={urls}" if urls else "and no other HTML page either"
+    advice = f"start at one that exists, as root={urls}" if urls else "and no other HTML page either"
     if urls and (above := there[0].rpartition("/index.html")[0]):
         advice += f"; or name the folder {folder / above}"
     raise RecordingError(f"{folder} has no HTML page {_path(root)}, for the root {root}: {advice}")
@@ -274,7 +275,7 @@ def _pages_in(folder: Path) -> list[str]:
 
 
 def _answer(site: Site, url: str) -> Answer:
-    """Return what a server over the site would send."""
+    """Return the response of a server over the site."""
     try:
         page = site.fetch(_path(url))
         body = page.body
@@ -289,7 +290,7 @@ def _answer(site: Site, url: str) -> Answer:
 
 
 def _in_name(query: str) -> str:
-    """Return a query as ``wget`` has it in the name of a file, percent-encoded once more."""
+    """Return a query as in the file names of ``wget``, percent-encoded once more."""
     return quote(unquote(query, errors="surrogateescape").replace("/", "%2F"), errors="surrogateescape")
 
 

@@ -1,8 +1,8 @@
-"""Imports Scrapy's HTTP cache: what earlier crawls of a site have left, without asking the site again.
+"""Imports Scrapy's HTTP cache: the responses of earlier crawls, without requests to the site.
 
-A cache may come from somebody else, and Scrapy writes it with pickle, which can run code when it is read. Here nothing
-that it names is ever imported or called: files are read as literals where there is a choice, and elsewhere every class
-becomes one that does nothing.
+A cache may come from somebody else, and Scrapy writes it with pickle, which can run code when it is read. Here
+nothing that it names is ever imported or called: files are read as literals if possible, and otherwise every class is
+replaced by one that does nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BROKEN: tuple[type[Exception], ...] = (
     OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError,
     MemoryError, zlib.error, pickle.UnpicklingError, *dbm.error,
 )  # fmt: skip
-_LONGEST = 1 << 20  # bytes of what describes an entry, and of its headers
+_LONGEST = 1 << 20  # bytes of an entry's description, and of its headers
 _ENTRY = "??/*/meta"  # where the file system storage describes an entry
 
 
@@ -41,26 +41,26 @@ class _Entry(NamedTuple):
 
     time: float  # seconds since 1970, when it was stored
     name: str  # folder or key
-    read: Callable[[], Answer | None]  # None: it answers no GET
+    read: Callable[[], Answer | None]  # None: it is not the answer to a GET
 
 
 class HttpCacheImporter(Archive):
-    """Imports the answers to GET requests that are in Scrapy's HTTP cache.
+    """Imports the answers to GET requests in Scrapy's HTTP cache.
 
-    Both storages of Scrapy are understood: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not say what was
-    not a GET: a POST counts as one, if it was stored first. Entries that were half written when a crawl was killed are
-    left out, with a warning in the log.
+    Both storages of Scrapy are supported: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not store the
+    method: a POST counts as a GET, if it was stored first. Entries that were half written when a crawl was killed are
+    skipped, with a warning in the log.
 
     Parameters
     ----------
     folder
-        What one spider stored, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder
+        The cache of one spider, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder
         above, if it holds one spider only.
 
     Raises
     ------
     RecordingError
-        If the folder is no such cache, or holds those of several spiders.
+        If the folder is not such a cache, or holds those of several spiders.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -77,13 +77,13 @@ class HttpCacheImporter(Archive):
 
     @cached_property
     def _files(self) -> list[_Entry]:
-        """What the file system storage has, in the order in which it was stored."""
+        """Yield the entries of the file system storage, in the order in which they were stored."""
         entries = [entry for meta in self._cache.glob(_ENTRY) if (entry := _describe(meta)) is not None]
         return sorted(entries, key=lambda entry: (entry.time, entry.name))
 
 
 def _find(folder: Path) -> Path:
-    """Return the cache of one spider: its folder, or the name of its DBM file without what the module appends."""
+    """Return the cache of one spider: its folder, or the name of its DBM file without suffixes of the module."""
     if _is_cache(folder):
         return folder
     within = sorted({_dbm_name(each) for each in folder.iterdir()}) if folder.is_dir() else []
@@ -101,7 +101,7 @@ def _is_cache(path: Path) -> bool:
 
 
 def _dbm_name(path: Path) -> Path:
-    """Return a path without what DBM modules append: ``spider.db.dir`` belongs to ``spider.db``."""
+    """Return a path without the suffixes of DBM modules: ``spider.db.dir`` belongs to ``spider.db``."""
     name = path.name
     for suffix in (".dat", ".dir", ".bak", ".pag", ".db"):
         if name.endswith(f".db{suffix}"):
@@ -111,10 +111,10 @@ def _dbm_name(path: Path) -> Path:
 
 @contextmanager
 def _open(cache: Path) -> Iterator[list[_Entry]]:
-    """Give what the DBM storage has, in the order in which it was stored."""
+    """Yield the entries of the DBM storage, in the order in which they were stored."""
     try:
         database: Any = dbm.open(str(cache), "r")  # noqa: SIM115 (it is closed below)
-        keys = list(database.keys())  # not all DBM modules iterate
+        keys = list(database.keys())  # not all DBM modules can iterate
         times = {key.removesuffix(b"_time"): float(database[key]) for key in keys if key.endswith(b"_time")}
     except _BROKEN as error:
         raise RecordingError(f"{cache} cannot be read: {error}") from error
@@ -128,7 +128,7 @@ def _answers(entries: Sequence[_Entry]) -> Iterator[Answer]:
         try:
             answer = entry.read()
         except _BROKEN as error:
-            logger.warning("The cache entry %s cannot be read and is left out: %s", entry.name, error)
+            logger.warning("The cache entry %s cannot be read and is skipped: %s", entry.name, error)
             continue
         if answer is not None:
             yield answer
@@ -155,7 +155,7 @@ def _describe(meta: Path) -> _Entry | None:
             compressed = opened.read(2) == b"\x1f\x8b"
         return _Entry(float(ast.literal_eval(_content(meta).decode())["timestamp"]), str(meta.parent), read)
     except _BROKEN as error:
-        logger.warning("The cache entry %s cannot be read and is left out: %s", meta.parent, error)
+        logger.warning("The cache entry %s cannot be read and is skipped: %s", meta.parent, error)
         return None
 
 
@@ -166,7 +166,7 @@ def _reader(database: Any, key: bytes) -> Callable[[], Answer | None]:
         answer = _answer(fields["url"], fields["status"], pairs, fields["body"])
         announced = get_header(answer.headers, "Content-Length")
         is_head = answer.status == 200 and not answer.body and announced.isdigit() and int(announced) > 0
-        return None if is_head else answer  # this storage does not say what the method was
+        return None if is_head else answer  # this storage does not store the method
 
     return read
 
@@ -184,7 +184,7 @@ def _decode(value: bytes) -> str:
 
 
 class _Nothing:
-    """Stands for every class that a pickle names."""
+    """Replaces every class that a pickle names."""
 
     def __new__(cls, *args: object, **kwargs: object) -> _Nothing:
         return super().__new__(cls)

@@ -12,7 +12,7 @@ class PortalImporter(SiteImporter):
     Parameters
     ----------
     pages
-        About as many pages it has, 200 to 1,000,000.
+        Approximate number of its pages, 200 to 1,000,000.
 
     Raises
     ------

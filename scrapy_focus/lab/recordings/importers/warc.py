@@ -1,7 +1,8 @@
-"""Imports web archives: WARC files, as wget, Heritrix or Browsertrix write them, and their elder, ARC.
+"""Imports web archives: WARC files, as wget, Heritrix or Browsertrix write them, and the older ARC.
 
-Archives are large and often cut off. So they are read as streams, twice: once to learn where the crawl started and what
-is referred to later, once to record. And what cannot be read to its end is recorded as far as it goes, and said.
+Archives are large and often cut off. So they are read as streams, twice: once to find where the crawl started and
+which records are referred to later, once to record. An incomplete archive is recorded as far as it goes, with an
+error.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ logger = printable_logger(__name__)
 
 _STATUS = re.compile(r"[1-9][0-9]{2}")
 _CHUNK = 1 << 20  # bytes
-_SAID = 200  # characters of what warcio says
+_SAID = 200  # characters of warcio's message
 _STARTS = (b"WARC/", b"filedesc://")  # of the two formats
 
 
 class _Payload(NamedTuple):
-    """What a response brought."""
+    """The content of a response."""
 
     status: int
     headers: dict[str, str]
     body: bytes  # decompressed
-    size: int  # bytes as it came
-    unchunked: bytes = b""  # as it came, where it came in chunks
+    size: int  # bytes as received
+    unchunked: bytes = b""  # as received, if it came in chunks
 
 
 class _Record(NamedTuple):
@@ -60,10 +61,10 @@ class _Record(NamedTuple):
 
 
 class WarcImporter:
-    """Imports the answers to GET requests that are in web archives; of a URL that answered often, the first.
+    """Imports the answers to GET requests in web archives; the first one of each URL.
 
-    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. What can be read before the
-    end of a file that is damaged or was cut off is recorded; the error comes then, and the recording is unfinished.
+    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. The readable part of a
+    damaged or cut file is recorded; then the error is raised, and the recording is unfinished.
 
     Parameters
     ----------
@@ -75,16 +76,16 @@ class WarcImporter:
     ConfigError
         If warcio is not installed.
     RecordingError
-        If a file is no web archive.
+        If a file is not a web archive.
 
     Notes
     -----
-    A ``revisit`` record has the body of the record that it refers to, where that is in the archives. ``resource``
+    A ``revisit`` record gets the body of the record that it refers to, if that is in the archives. ``resource``
     records count as answers with status 200.
 
-    Digests of records are checked. What does not have the digest that it says is left out, with a warning that says how
-    many these are. A digest of the payload alone, without one of the record, may be that of the body as it came or
-    without its chunks: archives differ. Of a body, no more than 64 MiB are read.
+    Digests of records are checked. Records with a wrong digest are skipped, with a warning that counts them. A digest
+    of the payload alone, without one of the record, may be for the body as received or without its chunks: archives
+    differ. At most 64 MiB of a body are read.
     """
 
     def __init__(self, *files: str | Path) -> None:
@@ -92,7 +93,7 @@ class WarcImporter:
         for path in self._paths:
             _check(path)
         self.source = _named(self._paths)
-        self._survey: _Survey | None = None  # made where the first page is looked for, and else by answers()
+        self._survey: _Survey | None = None  # made while the first page is searched, or else by answers()
 
     def find_root(self, named: str | None) -> str:
         """Return the URL of the first page, or the named one if the archives have it."""
@@ -100,7 +101,7 @@ class WarcImporter:
         return self._survey.first.root(self.source, self._survey.damage or "give root=...")
 
     def answers(self, recording: SiteWriter) -> Iterator[Answer]:
-        """Yield the answers in the order in which they came, and then those of revisits."""
+        """Yield the answers in the order of arrival, and then those of revisits."""
         return _answers(self._paths, self._survey or _Survey(self._paths), recording.path)
 
 
@@ -109,7 +110,7 @@ class _Survey:
 
     def __init__(self, paths: Sequence[Path], named: str | None = None) -> None:
         self.first = FirstPage(named)
-        self.referred: set[str] = set()  # digests and URLs of which revisits want the body
+        self.referred: set[str] = set()  # digests and URLs whose bodies revisits need
         self.not_got: set[str] = set()  # requests and responses of other methods than GET
         self.damage: RecordingError | None = None
         try:
@@ -117,7 +118,7 @@ class _Survey:
                 for record in _read(path, with_bodies=False):
                     self._see(record)
         except RecordingError as error:
-            self.damage = error  # it is raised when what comes before it is recorded
+            self.damage = error  # it is raised after the part before it is recorded
 
     def is_got(self, record: _Record) -> bool:
         """Whether a record answers a GET, as far as is known."""
@@ -128,14 +129,14 @@ class _Survey:
             if record.method != "GET":
                 self.not_got.update({record.id, record.asked_by} - {""})
         elif record.kind == "revisit":
-            if identity(record.refers_to) != identity(record.url):  # of the same URL, the first answer counts anyway
+            if identity(record.refers_to) != identity(record.url):  # of the same URL, whose first answer counts anyway
                 self.referred.update({record.digest, identity(record.refers_to)} - {""})
         elif record.payload is not None and self.is_got(record):
             self.first.see(record.url, record.payload.status, record.payload.headers)
 
 
 class _Bodies:
-    """The payloads that revisits want, in a temporary file."""
+    """The payloads that revisits need, in a temporary file."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed with this)
@@ -156,7 +157,7 @@ class _Bodies:
             self._places.update(dict.fromkeys(fresh, place))
 
     def find(self, *names: str) -> _Payload | None:
-        """Return what was kept under one of some names."""
+        """Return the payload kept under one of some names."""
         for name in names:
             if name in self._places:
                 start, length, payload = self._places[name]
@@ -188,7 +189,7 @@ def _answers(paths: Sequence[Path], survey: _Survey, target: Path) -> Iterator[A
 
 
 def _revisited(record: _Record, original: _Payload | None) -> _Payload | None:
-    """Return what a revisit brought: its own status and headers, if it has some, with the body of the original."""
+    """Return the response of a revisit: its own status and headers, if it has any, with the body of the original."""
     own = record.payload
     if own is None or own.status == 304:  # "not modified" is an answer to a conditional request
         return original
@@ -225,7 +226,7 @@ def _read(path: Path, *, with_bodies: bool) -> Iterator[_Record]:
                 archive.read_to_end()
                 if record.length is None or getattr(record.raw_stream, "limit", 0) > 0:
                     raise EOFError("it was cut off")
-            except Exception as error:  # warcio raises whatever its parsing runs into
+            except Exception as error:  # any exception of warcio's parsers
                 raise stream.damage(start, count, error) from error
             count += 1
             if answer is not None and (not with_bodies or _has_its_digests(record, answer)):
@@ -234,19 +235,19 @@ def _read(path: Path, *, with_bodies: bool) -> Iterator[_Record]:
                 changed += answer is not None
         if changed:
             what = "1 record does" if changed == 1 else f"{changed:,} records do"
-            logger.warning("%s not have the digests that they say, and are left out: %s", what, path)
+            logger.warning("%s not match their digests, and are skipped: %s", what, path)
         if stream.tell() != archive.offset:
             raise stream.damage(archive.offset, count, EOFError("it was cut off"))
 
 
 def _has_its_digests(record: Any, answer: _Record) -> bool:
-    """Whether all that a record says of its digests is true; so is what it does not say, or says in a way unknown."""
+    """Whether all digests of a record are right; missing and unknown ones count as right."""
     problems = record.digest_checker.problems
     if any(problem.startswith("block digest failed") for problem in problems):
         return False
     if not any(problem.startswith("payload digest failed") for problem in problems):
         return True
-    if record.rec_headers.get_header("WARC-Block-Digest"):  # which says of all bytes that they are what they were
+    if record.rec_headers.get_header("WARC-Block-Digest"):  # which reports for all bytes whether they are unchanged
         return True
     algorithm, _, said = answer.digest.partition(":")
     bodies = () if answer.payload is None else (answer.payload.body, answer.payload.unchunked)
@@ -291,7 +292,7 @@ def _payload(record: Any, with_body: bool) -> _Payload | None:
 
 
 def _read_some(stream: Any) -> bytes:
-    """Return what is in a stream, and no more than is to be read of one body."""
+    """Return the content of a stream, up to the limit for one body."""
     read = bytearray()
     while part := stream.read(min(_CHUNK, LARGEST - len(read))):
         read += part
@@ -299,7 +300,7 @@ def _read_some(stream: Any) -> bytes:
 
 
 class _Stream:
-    """The decompressed content of a file, which says when that ends too early."""
+    """The decompressed content of a file, which reports if that ends too early."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -321,11 +322,11 @@ class _Stream:
         """Read some bytes."""
         try:
             return self._file.read(size)
-        except EOFError as error:  # which warcio takes for the end of the archive
+        except EOFError as error:  # warcio treats that as the end of the archive
             raise OSError("it was cut off") from error
 
     def damage(self, offset: int, count: int, error: Exception) -> RecordingError:
-        """Return the error that says where the file is damaged, and how."""
+        """Return the error that describes where and how the file is damaged."""
         where = f"byte {offset:,}{' of its decompressed content' if self._compressed else ''}"
         return RecordingError(f"{self._path} is damaged at {where}, after {count:,} records: {str(error)[:_SAID]}")
 
