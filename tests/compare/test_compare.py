@@ -594,7 +594,7 @@ def test_a_folder_is_only_used_again_for_a_comparison(tmp_path: Path) -> None:
     for content in ("{}", '{"format": "other"}', "[", "[]"):
         (tmp_path / "taken").mkdir(exist_ok=True)
         (tmp_path / "taken" / "summary.json").write_text(content)
-        with pytest.raises(ConfigError, match="holds something that is no comparison"):
+        with pytest.raises(ConfigError, match="holds something other than a comparison"):
             write(first, tmp_path / "taken")
         assert (tmp_path / "taken" / "summary.json").read_text() == content
     (tmp_path / "file").write_text("")

@@ -366,9 +366,9 @@ class SleepsWithoutAVector(DrawnInMemory):
 
 
 RANKED = {
-    SleepsForEver: r"wake\(.*\) woke 0 links|links wait, it should be",
-    WakesBeforeTheTime: r"wake\(.*\) woke . links|links wait, it should be",
-    WakesWhoeverComes: "links wait, it should be|links sleep",
+    SleepsForEver: r"wake\(.*\) woke 0 links|links are queued, it should be",
+    WakesBeforeTheTime: r"wake\(.*\) woke . links|links are queued, it should be",
+    WakesWhoeverComes: "links are queued, it should be|links sleep",
     TakesWhatSleeps: r"take\(\d+\) gave the key",
     ForgetsWhenItWakes: "the next link is due at|until",
     ForgetsWhoSleeps: "links sleep",
@@ -382,7 +382,7 @@ RANKED = {
     ForgetsOtherKeys: r"states\(\) says",
     ForgetsWhatFlies: "flying has the picks",
     ForgetsProbes: r"states\(\)",
-    LosesReleased: "links wait, it should be",
+    LosesReleased: "links are queued, it should be",
     ReleasesElsewhere: r"its best rank|the best is|with the place|states\(\) says",
     ReleasesBehindItsEquals: r"the best is|drop|states\(\) says",
     CountsEveryPush: r"push\(\) said",
@@ -390,7 +390,7 @@ RANKED = {
     LosesPayloads: "came out as|gave Link",
     LosesMemos: "with the place|gave the place",
     LosesOrigins: "came out as",
-    KeepsWhatIsGivenUp: "links wait, it should be|links sleep, it should be",
+    KeepsWhatIsGivenUp: "links are queued, it should be|links sleep, it should be",
     CallsItFetched: r"states\(\) says",
     DropsTheBest: r"states\(\) says|links, it should be|awake, it should be",
     DropsTheOldest: r"states\(\) says|links, it should be|awake, it should be",

@@ -374,7 +374,7 @@ def test_records_that_changed_are_left_out(digests: str, tmp_path: Path, caplog:
     assert not caplog.text
     archive.path.write_bytes(content.replace(b"the first page", b"the worst page"))
     assert statuses_of(archive.path, tmp_path / "changed.sqlite") == {"": 200, "one.html": 0, "two.html": 200}
-    assert "1 record does not have the digests that they say, and are left out" in caplog.text
+    assert "1 record does not match their digests, and are skipped" in caplog.text
 
 
 def statuses_of(archive: Path, target: Path) -> dict[str, int]:

@@ -150,7 +150,7 @@ def test_a_half_written_entry(change: str, tmp_path: Path, caplog: pytest.LogCap
             meta.write_text("")
     done = record(HttpCacheImporter(tmp_path / "httpcache"), tmp_path / "site.sqlite")
     assert (done.recorded, done.missing) == (7, 1)
-    assert f"The cache entry {entry} cannot be read and is left out" in caplog.text
+    assert f"The cache entry {entry} cannot be read and is skipped" in caplog.text
 
 
 def test_a_pickle_runs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -174,7 +174,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     done = record(HttpCacheImporter(tmp_path / "spider.db"), tmp_path / "site.sqlite")
     assert not (tmp_path / "evil").exists()
     assert done.recorded == 2
-    assert caplog.text.count("cannot be read and is left out") >= 4
+    assert caplog.text.count("cannot be read and is skipped") >= 4
 
 
 def test_headers_that_came_several_times(tmp_path: Path) -> None:

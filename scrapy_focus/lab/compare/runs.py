@@ -1,7 +1,7 @@
 """Makes many simulated crawls in several processes: one task for each site, policy and seed.
 
-A comparison takes hours on large sites. So a failing or killed process must not affect the others, finished runs are
-kept at Ctrl-C, and each crawl returns only what is shown later.
+A comparison takes hours on large sites, so what fails or kills its process must not take the others along, what is done
+when somebody presses Ctrl-C is kept, and of each crawl only what is shown later comes back.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generat
 
 
 def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> Iterator[Result]:
-    """Make crawls in processes, and remove finished ones from ``left``."""
+    """Make crawls in processes, and take those that are done out of ``left``."""
     context = multiprocessing.get_context("spawn")
     alive, ours = context.Pipe(duplex=False)
     executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(alive, conditions))

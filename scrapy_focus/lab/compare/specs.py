@@ -1,7 +1,7 @@
 """Policies named by text: ``SB-CLASSIFIER``, ``TagPath:alpha=30``, ``patient=myproject.policies.Mine:wait=3``.
 
-A policy in a comparison has to be written down: on a command line, in a report, in a file for another process. An
-object cannot be, so a policy is named by its class and its parameters, and a new one is made for each crawl.
+What is compared has to be written down: on a command line, in a report, in a file that another process reads. A policy
+object cannot be, so a policy is named by its class and its parameters, and made anew for each crawl.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class PolicySpec:
 
     @classmethod
     def of(cls, policy: type[Policy] | Self | str) -> Self:
-        """Return the specification from a specification, its text, or a class with its defaults."""
+        """Return the specification of what can stand for a policy: itself, its text, or a class with its defaults."""
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, type):
@@ -116,7 +116,7 @@ class PolicySpec:
         module, _, name = self.path.rpartition(".")
         try:
             policy = getattr(importlib.import_module(module), name)
-        except Exception as error:  # any exception of the user's module
+        except Exception as error:  # whatever the module of a user does when it is imported
             raise ConfigError(f"policy {self.path!r} cannot be imported: {type(error).__name__}: {error}") from error
         if not (isinstance(policy, type) and issubclass(policy, Policy)) or inspect.isabstract(policy):
             raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")

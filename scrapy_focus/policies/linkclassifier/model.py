@@ -64,7 +64,7 @@ class LinkModel:
         return cls(kept, np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
 
     def score(self, rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
-        """Return the probability that each link is of the first class, shape (len(rows),)."""
+        """Return how likely each link is of the first class, shape (len(rows),)."""
         owners, columns = _known(rows, self.numbers)
         scores: NDArray[np.float64] = expit(self.bias + np.bincount(owners, self.weights[columns], len(rows)))
         return scores

@@ -63,8 +63,8 @@ class _Record(NamedTuple):
 class WarcImporter:
     """Imports the answers to GET requests in web archives; the first one of each URL.
 
-    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. The readable part of a
-    damaged or cut file is recorded; then the error is raised, and the recording is unfinished.
+    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. What can be read before the
+    end of a file that is damaged or was cut off is recorded; the error comes then, and the recording is unfinished.
 
     Parameters
     ----------
