@@ -94,7 +94,7 @@ def test_a_small_file_that_inflates_to_a_large_one_is_refused(
     assert path.stat().st_size < 4e6
     tracemalloc.start()
     try:
-        with pytest.raises(ConfigError, match=r"a\.npz is no .*, or it is damaged") as raised:
+        with pytest.raises(ConfigError, match=r"a\.npz is not a .*, or it is damaged") as raised:
             (read_model if says == "less" else BranchingBandit().load)(path)
         _, peak = tracemalloc.get_traced_memory()
     finally:

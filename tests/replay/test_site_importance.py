@@ -142,7 +142,7 @@ def test_an_odd_number_of_hot_pages_is_explained(hot: float) -> None:
         ("http://a.example/,1e999\n", "line 1: the importance is '1e999'"),
         ("http://a.example/\n", "line 1 has 1 columns; give a URL and its importance"),
         ("http://a.example/,1,2\n", "line 1 has 3 columns"),
-        ("http://a.example/,1\n\nhttp://a.example/,2\n", "line 3: 'http://a.example/' stands in an earlier line too"),
+        ("http://a.example/,1\n\nhttp://a.example/,2\n", "line 3: 'http://a.example/' is in an earlier line too"),
         ("\x00\xff", "which cannot be read"),
     ],
 )

@@ -1,11 +1,11 @@
-"""What the network and Scrapy would have done with each pick, told from a recording.
+"""What the network and Scrapy would have done with each pick, computed from a recording.
 
-Redirects are followed unless their URL was had before, failures are tried again, bodies that nobody wants are stopped,
-links that were seen before are dropped: as in ``scheduler.py``, ``inflight.py`` and ``downloadermiddlewares.py`` with
-Scrapy's default middlewares. The tests compare both, request by request.
+Redirects are followed unless their URL was seen before, failures are retried, unwanted bodies are stopped, known
+links are dropped: as in ``scheduler.py``, ``inflight.py`` and ``downloadermiddlewares.py`` with Scrapy's default
+middlewares. The tests compare both, request by request.
 
-Where pages have a second copy, a pick may be rendered: it is answered with what a browser showed, and with as many
-requests as that took. Scripts and style sheets that several pages share are asked for once.
+If pages have a second copy, a pick may be rendered: its answer is what a browser showed, with the requests of the
+browser. Scripts and style sheets that several pages share are requested once.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.recordings.format import RecordedSite
     from scrapy_focus.lab.recordings.renderings import Shown
 
-#: Which pages a browser shows, as ``FOCUS_RENDER``: none, those that the policy asks for, or all with scripts.
+#: Which pages a browser shows, as ``FOCUS_RENDER``: none, those that the policy requests, or all with scripts.
 Render: TypeAlias = Literal["never", "learn", "always"]
-#: Statuses after which Scrapy asks again, its ``RETRY_HTTP_CODES``.
+#: Statuses that Scrapy retries, its ``RETRY_HTTP_CODES``.
 RETRIED = frozenset({500, 502, 503, 504, 522, 524, 408, 429})
 _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefusedError")  # nothing left this machine
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
@@ -45,16 +45,16 @@ _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
 class Items(Protocol):
-    """Says how many items a spider would make of each page of a site, in one crawl."""
+    """Predicts how many items a spider would make of each page of a site, in one crawl."""
 
     def __call__(self, site: RecordedSite) -> Callable[[int], float]:
-        """Start a crawl, and return what tells the number of items of an answer, by its number: that of the URL, or of
-        one that the URL gave later, or that a browser showed.
+        """Start a crawl, and return a function from the number of an answer to its number of items: of a URL's first
+        answer, a later one, or a rendering.
         """
 
 
 def new_files(site: RecordedSite) -> Callable[[int], float]:
-    """One item for each file whose content is new, and none for pages: what the spider ``datasets`` stores."""
+    """One item for each file with new content, and none for pages: what the spider ``datasets`` stores."""
     stored: set[int] = set()
 
     def items(page: int) -> float:
@@ -98,29 +98,29 @@ class Flight:
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
-        self.page = pick.key  # the URL to ask for next; -1: no more
-        self.out = -1  # the URL that is asked for now; -1: none
-        self.requests = 0  # that went out
+        self.page = pick.key  # the URL of the next request; -1: none
+        self.out = -1  # the URL of the current request; -1: none
+        self.requests = 0  # requests sent
         self.hops = 0  # redirects
-        self.tries = 0  # times that a failure was tried again
+        self.tries = 0  # number of retries
         self.received = 0  # bytes of the last answer
         self.all_received = 0  # bytes of all answers
-        self.final = -1  # the URL that answered in the end; -1: none did
-        self.answer = -1  # the number of its answer, at that time; -1: there was none
+        self.final = -1  # the URL that answered in the end; -1: none
+        self.answer = -1  # the number of its answer, at that time; -1: none
         self.error = ""
         self.also: list[int] = []  # the URLs that it was redirected to
-        self.leads_to = -1  # one that was seen before, to which it was redirected last
-        self.changed: bool | None = None  # whether the page is another one than at its last visit
+        self.leads_to = -1  # its last redirect, to a known URL
+        self.changed: bool | None = None  # whether the content changed since its last visit
         self.is_told = False  # whether that was answered with 304
         self.shown = -1  # the URL whose page a browser has
-        self.besides: list[int] = []  # bytes of the answers to what it still has to ask for on behalf of that
+        self.besides: list[int] = []  # bytes of the answers that it has yet to request for that
         self.is_plain = False  # whether a browser failed with its page, so that the plain copy is fetched
-        self.is_short = False  # whether the budget ended before it had all of that
-        self.coming: list[int] = []  # of those that it asked for, and that are not there
+        self.is_short = False  # whether the budget ended before all was requested
+        self.coming: list[int] = []  # missing ones among these
 
     @property
     def is_head(self) -> bool:
-        """Whether it is only looked at."""
+        """Whether only its headers are requested."""
         return self.pick.method == "HEAD"
 
     @property
@@ -129,7 +129,7 @@ class Flight:
         return self.pick.method == "RENDER"
 
     def end(self, error: str = "", *, final: int = -1, answer: int = -1) -> None:
-        """Nothing more goes out for it."""
+        """Send nothing more for it."""
         self.page = -1
         self.error = error
         self.final = final
@@ -150,7 +150,7 @@ class Answers:
     reads_page, wants_known
         As of the :class:`~scrapy_focus.Policy` of the crawl.
     knows
-        What the crawl knows about keys, where pages are fetched again.
+        Returns the states of keys, if pages are revisited.
     render
         Which pages a browser shows, where the recording has both copies.
     """
@@ -179,12 +179,12 @@ class Answers:
         self._columns = _Columns(site)
         self._blocked: dict[str, bool] = {}  # by MIME type
         self._ignored = site.with_extension(ignored)
-        self._had = np.zeros(site.n_urls, np.bool_)  # what the dupefilter knows
-        self._passing = ~self._ignored  # links to these get to the policy
+        self._had = np.zeros(site.n_urls, np.bool_)  # URLs known to the dupefilter
+        self._passing = ~self._ignored  # links to these are passed to the policy
         self._wants_known = wants_known
         self._knows = knows
         self._known = None if knows is None else Known(site)
-        self._kept: set[int] = set()  # scripts and style sheets that were asked for
+        self._kept: set[int] = set()  # scripts and style sheets already requested
         self._gave: dict[int, float] = {}  # items of plain pages that may be rendered
         self._plain: set[int] = set()  # keys of picks whose plain pages were fetched, likewise
 
@@ -193,21 +193,21 @@ class Answers:
         return [Link(self.site.urls[page], page, self.site.hosts[page]) for page in self.site.roots]
 
     def start(self, links: Sequence[Link]) -> Sequence[Link]:
-        """Take note that a crawl starts with these links, and return them."""
+        """Register links that a crawl starts with, and return them."""
         self._note([link.key for link in links])
         return links
 
     def next_request(self, flight: Flight) -> int:
-        """Return the URL that is to be asked for next for a pick, by its number; -1 where its outcome is known."""
+        """Return the URL of a pick's next request, by its number; -1 if its outcome is known."""
         if flight.page >= 0 and self.site.errors.get(flight.page) == "ignored":
             flight.end("ignored")
         return flight.page
 
     def receive(self, flight: Flight, now: float | None = None) -> int | None:
-        """The request that is out was answered: decide how its pick goes on, and return the bytes received.
+        """Process the answer of the current request: decide how its pick continues, and return the bytes received.
 
-        ``None``: no connection could be made, and the request is not counted. ``now`` says when, in seconds since the
-        epoch, where URLs answer otherwise at other times; without it, each answers as it did first.
+        ``None``: no connection could be made, and the request is not counted. ``now`` is the time, in seconds since
+        the epoch, if URLs have several versions; without it, each gives its first answer.
         """
         site, page, columns = self.site, flight.out, self._columns
         answer = page if now is None else site.at(page, now)
@@ -228,7 +228,7 @@ class Answers:
         return self._respond(flight, answer)
 
     def _respond(self, flight: Flight, answer: int) -> int:
-        """A response came: decide whether it is followed, asked for again, or the last; return the bytes received."""
+        """Process a response: follow it, retry it, or stop there; return the bytes received."""
         columns = self._columns
         status, size, redirect = columns.status[answer], columns.size[answer], columns.redirect[answer]
         blocked = not flight.is_head and self._is_blocked(answer)
@@ -258,7 +258,7 @@ class Answers:
         return target.startswith("http")
 
     def _compare(self, flight: Flight, answer: int) -> None:
-        """Note whether a page has changed since its last visit, and whether the server could say so."""
+        """Record whether a page has changed since its last visit, and whether the server could report it."""
         if self._known is None or flight.pick.method != "GET":
             return
         if 200 <= self._columns.status[answer] < 300:
@@ -266,7 +266,7 @@ class Answers:
             flight.is_told = flight.changed is False and self._known.can_tell(answer)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
-        """Return the outcome of a pick for which nothing more goes out."""
+        """Return the outcome of a pick that sends nothing more."""
         bare = self._without_answer(flight, now)
         pick = bare.pick
         if flight.final < 0:
@@ -285,7 +285,7 @@ class Answers:
         return self._as_visit(outcome, flight, self._known)
 
     def _without_answer(self, flight: Flight, now: float) -> Outcome:
-        """Return what an outcome has whatever came: its pick, and what was asked for and received."""
+        """Return the fields that every outcome has: its pick, the requests and the bytes received."""
         pick = flight.pick
         if flight.is_plain or (flight.is_rendering and self.render == "never"):
             pick = pick._replace(method="GET")
@@ -295,7 +295,7 @@ class Answers:
         )  # fmt: skip
 
     def _as_visit(self, outcome: Outcome, flight: Flight, known: Known) -> Outcome:
-        """Return an outcome with what a visit shows of the next one: how long the page stays as it is, or is gone."""
+        """Return an outcome with the findings of a revisit: how long the page stays unchanged, or that it is gone."""
         status = self._columns.status[flight.answer]
         if flight.is_told:
             outcome = outcome._replace(status=_NOT_MODIFIED, size=0, page=None)
@@ -305,7 +305,7 @@ class Answers:
         )
 
     def _with_answer(self, outcome: Outcome, flight: Flight) -> Outcome:
-        """Return an outcome with what was received at last."""
+        """Return an outcome with the last response."""
         answer, columns = flight.answer, self._columns
         status = columns.status[answer]
         well = 200 <= status < 300
@@ -324,7 +324,7 @@ class Answers:
         )
 
     def _is_gone(self, pick: Pick, status: int) -> bool:
-        """Whether a page that was there at an earlier visit is gone."""
+        """Whether a page of an earlier visit is gone."""
         return self._known is not None and self._known.is_gone(pick.key, status)
 
     def links(self, flight: Flight) -> list[Link]:
@@ -363,13 +363,13 @@ class Answers:
         return flight.is_rendering and self.render == "learn"
 
     def _may_be_rendered(self, flight: Flight) -> bool:
-        """Whether the page of a pick has scripts, and a browser did not have it yet."""
+        """Whether the page of a pick has scripts, and no browser has rendered it yet."""
         page = flight.final
         is_plain = flight.pick.method == "GET" and flight.answer == page and not flight.is_plain
         return is_plain and self.render == "learn" and page in self.site.renderings
 
     def _show(self, flight: Flight, shown: Shown) -> int:
-        """A browser has the page: note what it asks for besides, and return the bytes of the page itself."""
+        """Pass the page to a browser: record its further requests, and return the bytes of the page itself."""
         site, page = self.site, flight.out
         flight.shown = page
         if site.answers.status[shown.answer]:
@@ -390,7 +390,7 @@ class Answers:
         return itself
 
     def _items_of(self, flight: Flight) -> float:
-        """Return the items of a page; those that its plain copy gave in this crawl do not come again."""
+        """Return the items of a page, without those that its plain copy gave in this crawl."""
         items = self._items(flight.answer)
         if flight.is_rendering:
             return max(0.0, items - self._gave.get(flight.final, 0.0))
@@ -399,7 +399,7 @@ class Answers:
         return items
 
     def forget(self, links: Sequence[Link]) -> None:
-        """The policy left these links as they were: it is to be given the next ones to their URLs."""
+        """Record that the policy left these links unchanged: it is to receive the next ones to their URLs."""
         pages = [link.key for link in links]
         self._had[pages] = False
         if not self._wants_known:
@@ -428,7 +428,7 @@ class Answers:
                 flight.also.append(target)
 
     def _leads_back(self, flight: Flight, target: int) -> bool:
-        """Whether a page that was fetched before is redirected to one that was, and does not wait by itself."""
+        """Whether a known page redirects to another known page, and is not queued by itself."""
         return bool(flight.pick.payload) and self._knows is not None and self._knows([target]) == [State.FETCHED]
 
     def _note(self, pages: list[int]) -> None:
@@ -445,7 +445,7 @@ class Answers:
 
 
 class _Columns:
-    """Columns of answers that every request asks for: a value of a view is found faster than one of an array."""
+    """Columns of answers that every request needs; indexing a memory view is faster than indexing an array."""
 
     __slots__ = ("header_size", "mimes", "recorded", "redirect", "size", "status")
 
@@ -460,7 +460,7 @@ class _Columns:
 
 
 def _is_retried(error: str) -> bool:
-    """Whether Scrapy asks again after a failure: not where its own code stumbled over an answer."""
+    """Whether Scrapy retries after a failure: not after one in its own code."""
     name = error.removeprefix("failure: ")
     known = getattr(builtins, name, None)
     return issubclass(known, OSError) if isinstance(known, type) else name not in _FINAL

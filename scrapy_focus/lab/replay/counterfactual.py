@@ -1,10 +1,8 @@
-"""What another policy would have found in a crawl that was made: its decision log, replayed as far as a recording
-reaches.
+"""What another policy would have found in a past crawl: its decision log, replayed as far as a recording reaches.
 
-A live crawl happens once, and its rewards (items that pipelines let through, say) cannot be had again. But its log has
-them, and a recording of what it fetched has the links. So another policy can be let loose on the same pages for the
-same number of requests. It will ask for some that nobody fetched then; how many tells how far the answer can be
-trusted.
+A live crawl happens once, and its rewards (items from the pipelines, say) cannot be repeated. But its log has them,
+and a recording of the fetched pages has the links. So another policy can crawl the same pages with the same number of
+requests. It will request some that were not fetched then; how many shows how far the answer can be trusted.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
-    """Two courses of one crawl: as it was, and as another policy would have had it."""
+    """Two courses of one crawl: the logged one, and that of another policy."""
 
-    logged: Harvest  # as it was, on the recording
+    logged: Harvest  # the logged course, on the recording
     other: Harvest  # under the other policy, with as many requests
     reproduced: float  # share of the logged picks that the recording could answer, 0 to 1
 
@@ -45,14 +43,14 @@ class Counterfactual:
     def coverage(self) -> float:
         """Share of the other policy's picks that the recording could answer, 0 to 1.
 
-        The rest is worth what the log says of it, and otherwise taken as worth nothing.
+        The rest gets its reward from the log, or else 0.
         """
         return self.other.coverage
 
     @property
     def shared(self) -> float:
-        """Share of the other policy's picks that the logged crawl made too, as far as its log could be replayed, 0 to
-        1.
+        """Share of the other policy's picks that the logged crawl also made, as far as its log could be replayed, 0
+        to 1.
         """
         made = set(self.logged.asked)
         return sum(url in made for url in self.other.asked) / max(1, len(self.other.asked))
@@ -79,7 +77,7 @@ def counterfactual(
     policy
         The other policy.
     goal
-        What a URL is worth that the log knows nothing of. What the log says of a URL comes first.
+        The reward of a URL that is not in the log. Rewards in the log take precedence.
     site
         A recording of what was fetched, or of more.
     seed
@@ -91,7 +89,7 @@ def counterfactual(
     Raises
     ------
     ConfigError
-        If the log cannot be read, or has nothing that the recording knows.
+        If the log cannot be read, or has nothing that is in the recording.
     """
     site = site if isinstance(site, RecordedSite) else RecordedSite(site)
     events = list(read_log(log))
@@ -109,7 +107,7 @@ def counterfactual(
 
 
 class LoggedGoal:
-    """What a URL was worth in a logged crawl; for those that it does not know, what another goal says.
+    """The rewards of a logged crawl; for other URLs, those of another goal.
 
     Parameters
     ----------
@@ -134,9 +132,9 @@ class LoggedGoal:
 
 
 class Logged(Policy):
-    """Chooses what a logged crawl chose, in its order, as far as links lead there.
+    """Makes the choices of a logged crawl, in its order, as far as links lead there.
 
-    What has no outcome in the log, because it was released or the crawl was killed, is left out.
+    Picks without an outcome in the log, because they were released or the crawl was killed, are skipped.
 
     Parameters
     ----------
@@ -173,7 +171,7 @@ class Logged(Policy):
             url = self._order[self._next]
             pick = self.frontier.take(self._keys[url]) if url in self._keys else None
             if pick is None and self.frontier.flying:
-                return None  # it may be linked by what is on its way
+                return None  # a link to it may be in flight
             self._next += 1
             if pick is not None:
                 return pick

@@ -1,15 +1,15 @@
-"""Says how well a crawl brings home what is new: the nine measures of Palotai, Farkas and Lőrincz.
+"""How well a crawl finds what is new: the nine measures of Palotai, Farkas and Lőrincz.
 
-Their foragers download pages, send those that seem to be new to a reinforcing agent, and are rewarded for what nobody
-sent before. So a crawl is judged by what it downloads, what it sends, what of that is relevant, and how the copies of
-what is relevant stand. All is told from a crawl of a recording in which pages change, whatever its policy, and so are
-three more: the delay until what is born is known, how much of it ever is, and how many requests a relevant document
-costs.
+Their foragers download pages, send those that seem to be new to a reinforcing agent, and are rewarded for documents
+that nobody sent before. So a crawl is judged by its downloads, its sent documents, the relevant ones among them, and
+the freshness of its copies of these. All is computed from a crawl of a recording with changing pages, with any
+policy. There are three more measures: the delay until a birth is known, the share of births ever found, and the
+requests per relevant document.
 
-What is relevant is what was rewarded: with :class:`~scrapy_focus.ReinforcingAgent`, each version of a document that is
-young and was not had before. What is sent is known to a policy of several foragers alone (:class:`SentNotes`). Any
-other crawl is one forager, which sends what is young once (:func:`sent_by_one`). All times are in seconds since the
-crawl began.
+Relevant is what was rewarded: with :class:`~scrapy_focus.ReinforcingAgent`, each version of a document that is young
+and was not seen before. Only a policy of several foragers knows what was sent (:class:`SentNotes`). Any other crawl
+counts as one forager that sends each young version once (:func:`sent_by_one`). All times are in seconds since the
+start of the crawl.
 
 References
 ----------
@@ -51,7 +51,7 @@ _HOUR = 3600.0
 
 
 class Efficiency(NamedTuple):
-    """How many documents were relevant for each that was downloaded or sent."""
+    """The number of relevant documents for each one downloaded or sent."""
 
     whole: float  # of the whole crawl
     mean: float  # of the windows, as the paper's figures have it
@@ -59,18 +59,18 @@ class Efficiency(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """How soon a crawl had what was born."""
+    """How soon a crawl found what was born."""
 
     born: int
-    recall: float  # share that was fetched while it was there, 0 to 1
-    mean: float  # seconds from the birth to the first visit, of those that were fetched; NaN where none was
+    recall: float  # share that was fetched before it was withdrawn, 0 to 1
+    mean: float  # seconds from the birth to the first visit, of those that were fetched; NaN if none was
     median: float  # likewise
     late: float  # 90 % quantile, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foraging:
-    """What a crawl brought home: the nine measures, and three more."""
+    """The results of a crawl: the nine measures, and three more."""
 
     downloaded: int  # requests that were answered
     sent: int  # documents, each as often as a forager sent a version of it
@@ -79,10 +79,10 @@ class Foraging:
     download_efficiency: Efficiency  # relevant for each download
     sent_efficiency: Efficiency  # relevant for each that was sent
     relative_found: float  # different URLs for each download
-    freshness: float  # share of the copies that are as the page is, mean over the windows; NaN where there was none
-    age: float  # seconds since the page changed last of which a copy is, 0 where it is fresh; likewise
+    freshness: float  # share of the copies that are up to date, mean over the windows; NaN without copies
+    age: float  # seconds since the page of a copy changed, 0 for a fresh one; likewise
     discovery: Discovery
-    cost: float  # requests for each relevant document; inf where there was none
+    cost: float  # requests for each relevant document; inf without any
 
 
 class Sends(Protocol):
@@ -94,14 +94,14 @@ class Sends(Protocol):
 
 
 class SentNotes:
-    """A goal that writes down when a policy sent documents, and else is the goal that it is given.
+    """A goal that records when a policy sent documents, and otherwise acts as another goal.
 
     Parameters
     ----------
     goal
         What an outcome is worth.
     policy
-        Who counts what it sends, in its attribute ``sent``.
+        Counts what it sends, in its attribute ``sent``.
     """
 
     def __init__(self, goal: Goal, policy: Sends) -> None:
@@ -116,7 +116,7 @@ class SentNotes:
         return worth(self._goal, outcome)
 
     def unchanged(self, outcome: Outcome) -> None:
-        """Take note that a page came back as it was."""
+        """Pass an unchanged page to the goal."""
         self._note(outcome.at)
         worth(self._goal, outcome)
 
@@ -126,17 +126,17 @@ class SentNotes:
         return np.array(self._times, np.float64) - begin
 
     def _note(self, at: float) -> None:
-        """What is counted now and was not was sent when the outcome before this one came."""
+        """Attribute new documents in the count to the time of the previous outcome."""
         self._times += [self._before] * (self._policy.sent - len(self._times))
         self._before = at
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
-        """Return a copy of the goal alone: it tells what a whole site is worth, and nothing is sent for that."""
+        """Return a copy of the goal alone: it judges a whole site, and nothing is sent for that."""
         return copy.deepcopy(self._goal, memo)
 
     @property
     def noun(self) -> str:
-        """What several things that the goal looks for are called."""
+        """The plural name of what the goal looks for."""
         return noun_of(self._goal)
 
     @property
@@ -171,21 +171,21 @@ def foraging(
     Parameters
     ----------
     harvest
-        What :func:`~scrapy_focus.lab.replay.simulate.simulate` returned.
+        The result of :func:`~scrapy_focus.lab.replay.simulate.simulate`.
     site
         The recording that was crawled.
     sent
-        When each document was sent, shape (n_sent,), as :meth:`SentNotes.times` tells; by default
+        When each document was sent, shape (n_sent,), as :meth:`SentNotes.times` returns it; by default
         :func:`sent_by_one`.
     births
-        When each page was born of which it matters when it was found, by its number; by default :func:`births_of`.
+        The birth times of the pages that matter, by their numbers; by default :func:`births_of`.
     window
-        Seconds over which efficiencies are taken, and after which copies are looked at again and again.
+        Seconds over which efficiencies are averaged, and between two checks of the copies.
 
     Raises
     ------
     ConfigError
-        If the window is no positive number.
+        If the window is not a positive number.
     """
     if not 0 < window < math.inf:
         raise ConfigError(f"a window has {window} seconds; give a positive number")
@@ -214,7 +214,7 @@ def sent_by_one(
     """Return when a crawl of one forager sent documents, shape (n_sent,).
 
     It sends each version of a document once, if its last change is no older than so many hours at the visit, or if it
-    was rewarded: what does not say when it was written may be known to be new by other means.
+    was rewarded: a document without dates may be known to be new by other means.
     """
     had: set[tuple[int, bytes]] = set()
     looked: set[int] = set()
@@ -236,11 +236,12 @@ def sent_by_one(
 def copies(
     harvest: Harvest, site: RecordedSite, times: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how the copies of a crawl stand at some times: the share that is fresh, and their mean age in seconds.
+    """Return the state of the copies of a crawl at some times: the share that is fresh, and their mean age in
+    seconds.
 
-    A copy is stored when its document is rewarded, in place of an older one, and not at other visits. It is fresh while
-    the page answers with the same content; else its age is the time since the page changed last, or was withdrawn. Both
-    have shape (n_times,) and are NaN where nothing is stored yet.
+    A copy is stored when its document is rewarded, in place of an older one, and not at other visits. It is fresh
+    while the page answers with the same content; otherwise its age is the time since the page last changed, or was
+    withdrawn. Both have shape (n_times,) and are NaN while nothing is stored.
     """
     kept: dict[int, tuple[list[float], list[int]]] = defaultdict(lambda: ([], []))
     for page, answer, at, reward in _visits(harvest, site):
@@ -266,17 +267,17 @@ def copies(
 
 
 def births_of(site: RecordedSite, first: float = 0.0, last: float = math.inf) -> dict[int, float]:
-    """Return when each page was born that was not there when the recording began, by its number.
+    """Return the birth time of each page that did not exist at the start of the recording, by its number.
 
-    Only births from ``first`` on and before ``last``: it takes time until a crawl knows a site, and what is born in the
-    end can be found by nobody.
+    Only births from ``first`` on and before ``last``: it takes time until a crawl knows a site, and nobody can find
+    the last births.
     """
     begins = ((page, site.history(page)[0][0] - site.begin) for page in range(site.n_urls))
     return {page: at for page, at in begins if 0 < at < math.inf and first <= at < last}
 
 
 def discovery(harvest: Harvest, site: RecordedSite, births: Mapping[int, float]) -> Discovery:
-    """Return how soon a crawl had the pages that were born at some times: fetched while they were there."""
+    """Return how soon a crawl fetched the pages with these birth times, before they were withdrawn."""
     status = site.answers.status
     known: dict[int, float] = {}
     for page, answer, at, _ in _visits(harvest, site):
@@ -290,7 +291,7 @@ def discovery(harvest: Harvest, site: RecordedSite, births: Mapping[int, float])
 
 
 def _visits(harvest: Harvest, site: RecordedSite) -> Iterator[tuple[int, int, float, float]]:
-    """Yield the page, the number of its answer, the time and the reward of each GET whose page was there."""
+    """Yield the page, the number of its answer, the time and the reward of each GET of an existing page."""
     rows = zip(
         harvest.pages[1:].tolist(), harvest.seconds[1:].tolist(), harvest.rewards[1:].tolist(),
         harvest.heads[1:].tolist(), strict=True,
@@ -301,7 +302,7 @@ def _visits(harvest: Harvest, site: RecordedSite) -> Iterator[tuple[int, int, fl
 
 
 def _efficiency(relevant: NDArray[np.float64], of: NDArray[np.float64], window: float) -> Efficiency:
-    """Return how many of these times are relevant ones, as a whole and window by window."""
+    """Return how many of these times belong to relevant documents, in total and by window."""
     end = max(relevant.max(initial=0.0), of.max(initial=0.0))
     edges = np.arange(0, max(1, math.ceil(end / window)) + 1) * window
     n, all_ = np.histogram(relevant, edges)[0], np.histogram(of, edges)[0]

@@ -15,37 +15,34 @@ if TYPE_CHECKING:
 class Exhaustive:
     """What a crawl of the whole site would bring: the denominators of the metrics.
 
-    Every URL that can be reached is asked for, dead ones and redirects too, and those that fail as often as they are
-    tried again.
+    Every URL that can be reached is requested, including dead ones and redirects; failures are retried.
     """
 
     requests: int
     worth: float  # sum of all rewards; with FilesGoal, the number of targets
-    target_bytes: int  # headers and bodies of what is worth something
+    target_bytes: int  # headers and bodies of what has a reward
     other_bytes: int  # of everything else
-    hosts: int  # with something that is worth something
+    hosts: int  # with something that has a reward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
-    """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is what was there after ``k`` requests.
+    """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is the state after ``k`` requests.
 
-    A request is each GET or HEAD that goes out, redirects and retries too, and whatever a browser asks for on behalf of
-    a page. It counts when it is answered. Where a connection cannot be made, it does not count.
+    A request is each GET or HEAD that is sent, including redirects, retries, and the requests of a browser for a
+    page. It counts when it is answered. It does not count if no connection can be made.
     """
 
     found: NDArray[np.float64]  # sum of the rewards; starts with 0
-    target_bytes: NDArray[np.int64]  # received for what is worth something, headers and bodies
-    other_bytes: NDArray[np.int64]  # received for everything else, HEADs too
+    target_bytes: NDArray[np.int64]  # received for what has a reward, headers and bodies
+    other_bytes: NDArray[np.int64]  # received for everything else, including HEADs
     seconds: NDArray[np.float64]  # simulated
     pages: NDArray[np.int64]  # the URL that each request was for, by its number on the site; starts with -1
     heads: NDArray[np.bool_]  # whether it was a HEAD
-    rewards: NDArray[np.float64]  # what that request was worth
-    hosts: NDArray[np.int64]  # hosts with something that is worth something, so far
+    rewards: NDArray[np.float64]  # the reward of that request
+    hosts: NDArray[np.int64]  # hosts with something that has a reward, so far
     exhaustive: Exhaustive
-    asked: list[str] = field(
-        default_factory=list
-    )  # URL of each pick, in the order in which they were chosen, released ones too
+    asked: list[str] = field(default_factory=list)  # URL of each pick, in the order of choice, including released ones
     missed: int = 0  # picks whose URL was never recorded
     stopped: str = ""  # why the crawl was over; "": nothing was left to ask for
     counts: Counter[str] = field(default_factory=Counter)  # how picks ended, and what Crawl counts

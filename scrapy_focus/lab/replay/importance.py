@@ -1,8 +1,8 @@
 """Judges simulated crawls by how early they visit the important pages of a recorded site.
 
 What a goal finds and which pages are important are different things: a crawl can be good at the one and bad at the
-other. So both are said of the same crawl, side by side. A crawl is followed page by page here, not request by request:
-a page is what answered with success, and only those count that an exhaustive crawl asks for.
+other. So both are reported for the same crawl, side by side. A crawl is followed page by page here, not request by
+request: a page is a successful answer, and only pages that an exhaustive crawl requests count.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.replay.harvest import Harvest
     from scrapy_focus.lab.replay.truth import SiteTruth
 
-#: Names of what a recording says itself about its pages.
+#: Names of measures that a recording itself provides.
 MEASURES = ("pagerank", "backlinks")
 #: Share of the pages that are hot in the paper.
 HOT = 0.008
@@ -54,7 +54,7 @@ _SHOWN = 3  # URLs in an error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What makes a page important, and how many pages are hot."""
+    """How importance is measured, and how many pages are hot."""
 
     by: str  # one of MEASURES, or the path of a file
     hot: float = HOT  # share of the pages, or a whole number of them
@@ -62,24 +62,24 @@ class Measure:
 
     @classmethod
     def of(cls, by: str | Path, hot: float = HOT) -> Self:
-        """Return what to judge by.
+        """Return the measure.
 
         Parameters
         ----------
         by
             ``"pagerank"``, ``"backlinks"``, or the path of a CSV file with a URL and a number in each line.
         hot
-            A share of the pages below 1, or a whole number of pages. Pages that are as important as the last of them
-            are hot too; pages that have no importance never are.
+            A share of the pages below 1, or a whole number of pages. Pages as important as the last of them are also
+            hot; pages without importance never are.
 
         Raises
         ------
         ConfigError
-            If there is no such measure, the file cannot be read, or the share makes no sense.
+            If there is no such measure, the file cannot be read, or the share is invalid.
         """
         if isinstance(hot, bool) or not (0 < hot < 1 or (isinstance(hot, Integral) and hot >= 1)):
             raise ConfigError(
-                f"{brief(hot)} is no number of hot pages; give a share below 1, as {HOT} for {100 * HOT:g} %, or a "
+                f"{brief(hot)} is not a number of hot pages; give a share below 1, as {HOT} for {100 * HOT:g} %, or a "
                 "whole number of pages"
             )
         name = str(by)
@@ -87,12 +87,12 @@ class Measure:
 
     @property
     def said(self) -> str:
-        """What it is called in a sentence."""
+        """Its name in a sentence."""
         known = {"pagerank": "PageRank", "backlinks": "number of pages that link to it"}
         return known.get(self.by, f"number in {Path(self.by).name}")
 
     def check(self, paths: Collection[Path]) -> None:
-        """Do nothing if each URL of the file is in one of these recordings.
+        """Check that each URL of the file is in one of these recordings.
 
         Raises
         ------
@@ -113,18 +113,18 @@ class Measure:
 
 
 class Visits(NamedTuple):
-    """The pages of a crawl in the order of their first visit, and how many of them mattered."""
+    """The pages of a crawl in the order of their first visit, with the share of important ones."""
 
     pst: NDArray[np.float64]  # % of the hot pages that are visited after 1, 2, ... pages, shape (n_visited,)
     pcs: NDArray[np.float64]  # % of the visited pages that are among as many most important ones, shape (n_visited,)
     n_pages: int  # of the whole site
 
     def pst_after(self, percent: float) -> float:
-        """Return P_ST when so many % of all pages are visited; inf if the crawl never came so far."""
+        """Return P_ST when so many % of all pages are visited; inf if the crawl never got so far."""
         return self._after(self.pst, percent)
 
     def pcs_after(self, percent: float) -> float:
-        """Return P_CS when so many % of all pages are visited; inf if the crawl never came so far."""
+        """Return P_CS when so many % of all pages are visited; inf if the crawl never got so far."""
         return self._after(self.pcs, percent)
 
     def _after(self, curve: NDArray[np.float64], percent: float) -> float:
@@ -134,20 +134,20 @@ class Visits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportanceFacts:
-    """What the pages of a site are like, to those who look for important ones."""
+    """The properties of a site's pages for those who look for important ones."""
 
     n_pages: int
     n_hot: int
     threshold: float  # least importance of a hot page; inf if there is none
 
     def ideal(self, metric: str) -> float:
-        """Return what the best order has of a metric."""
+        """Return the value of a metric for the best order."""
         family, _, percent = metric.partition("_")
         visited = _visited(float(percent), self.n_pages)
         return 100.0 if family == "pcs" else float(ideal_with_threshold(visited, self.n_hot))
 
     def at_random(self, metric: str) -> float:
-        """Return what an order by chance is expected to have of a metric."""
+        """Return the expected value of a metric for a random order."""
         visited = _visited(float(metric.partition("_")[2]), self.n_pages)
         return float(at_random(visited, max(1, self.n_pages)))
 
@@ -160,10 +160,10 @@ class SiteImportance:
     site
         The recording.
     truth
-        What an exhaustive crawl of it asks for.
+        The URLs that an exhaustive crawl of it requests.
     measure
-        What makes a page important. Of a file, URLs that the site does not have are left out, those that it does not
-        mention have 0, and one that redirects stands for the page that it leads to.
+        How importance is measured. For a file: URLs that the site lacks are ignored, URLs of the site that are
+        missing have 0, and one that redirects stands for the final page.
     """
 
     def __init__(self, site: RecordedSite, truth: SiteTruth, measure: Measure) -> None:
@@ -197,7 +197,7 @@ def read_importance(path: Path) -> dict[str, float]:
     Raises
     ------
     ConfigError
-        If it cannot be read, or a line has something else, or a URL that was there before.
+        If it cannot be read, or a line has anything else, or a repeated URL.
     """
     known: dict[str, float] = {}
     try:
@@ -208,7 +208,7 @@ def read_importance(path: Path) -> dict[str, float]:
                 at = f"{path}, line {reader.line_num}"
                 url, value = _read_row(row, at)
                 if url in known:
-                    raise ConfigError(f"{at}: {brief(url)} stands in an earlier line too; give each URL once")
+                    raise ConfigError(f"{at}: {brief(url)} is in an earlier line too; give each URL once")
                 known[url] = value
     except (OSError, UnicodeError, csv.Error) as error:
         raise ConfigError(
@@ -231,7 +231,7 @@ def _read_row(row: list[str], at: str) -> tuple[str, float]:
 
 
 def _visited(percent: float, n_pages: int) -> int:
-    """Return how many pages are so many %; one at least."""
+    """Return how many pages are so many %; at least one."""
     return max(1, round(percent / 100 * n_pages))
 
 
@@ -271,7 +271,7 @@ def _metrics() -> dict[str, Metric[Visits]]:
     return found
 
 
-#: How early a crawl visits important pages, by their keys, in the order in which a report shows them.
+#: How early a crawl visits important pages, by their keys, in the order of a report.
 IMPORTANCE_METRICS: Mapping[str, Metric[Visits]] = MappingProxyType(_metrics())
 
 #: All metrics that a crawl can have, by their keys.

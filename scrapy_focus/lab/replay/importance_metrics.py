@@ -1,8 +1,8 @@
-"""Says how early a crawl visits the important pages: the measures of Cho, Garcia-Molina and Page.
+"""How early a crawl visits the important pages: the measures of Cho, Garcia-Molina and Page.
 
-Which pages are important can be told only when the whole site is known. So importance is worked out from a recorded
-site or the links of any other web (:func:`backlinks`, :func:`pagerank`, or any numbers of your own), and the order of a
-crawl is judged by it:
+Which pages are important is known only when the whole site is known. So importance is computed from a recorded site
+or the links of any other web (:func:`backlinks`, :func:`pagerank`, or custom numbers), and the order of a crawl is
+judged by it:
 
 - Crawl and Stop: after K pages, how many of them are among the K most important ones?
 - Crawl and Stop with Threshold: how many of the pages that are important enough has it visited?
@@ -46,7 +46,8 @@ class PageLinks(NamedTuple):
 def page_links(
     source: ArrayLike, target: ArrayLike, *, is_page: NDArray[np.bool_], redirect: NDArray[np.int64]
 ) -> PageLinks:
-    """Return the links between the pages of a web, where URLs may link to themselves, twice, or to what is no page.
+    """Return the links between the pages of a web, whose URLs may link to themselves, twice, or to URLs that are not
+    pages.
 
     A link to a URL that redirects leads to the page at the end of the redirects.
 
@@ -57,7 +58,7 @@ def page_links(
     is_page
         Which URLs answer with a page, shape (n_urls,).
     redirect
-        The URL to which each one redirects, -1 for none, shape (n_urls,).
+        The URL that each one redirects to, -1 for none, shape (n_urls,).
 
     Examples
     --------
@@ -75,7 +76,7 @@ def page_links(
 
 
 def ends_of(redirect: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where redirects end that begin at each URL, shape (n_urls,): at itself, if it redirects nowhere (-1).
+    """Return the final URL of the redirects from each URL, shape (n_urls,): itself, if it does not redirect (-1).
 
     Examples
     --------
@@ -89,12 +90,12 @@ def ends_of(redirect: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def pages_of(site: RecordedSite) -> NDArray[np.bool_]:
-    """Return which URLs of a recorded site are its pages: they answered with success, and redirect nowhere."""
+    """Return which URLs of a recorded site are its pages: successful answers that do not redirect."""
     return (site.status >= 200) & (site.status < 300) & (site.redirect < 0)
 
 
 def page_order(harvest: Harvest) -> NDArray[np.int64]:
-    """Return the different URLs that a crawl asked for with GET, in their first order, by numbers on the site."""
+    """Return the different URLs that a crawl requested with GET, in their first order, by numbers on the site."""
     pages = harvest.pages[1:][~harvest.heads[1:]]
     _, first = np.unique(pages, return_index=True)
     return pages[np.sort(first)]
@@ -103,10 +104,9 @@ def page_order(harvest: Harvest) -> NDArray[np.int64]:
 def crawl_and_stop(order: ArrayLike, importance: ArrayLike) -> NDArray[np.float64]:
     """Return P_CS after 1, 2, ... pages, in %, shape (n_visited,).
 
-    After K pages it is ``100 * M / K``, with M the visited ones among the hot pages, and a page is hot if it is at
-    least as important as the K-th most important of all. So where several pages are equally important as that one, all
-    of them are hot. The ideal is 100 throughout; a random order has :func:`at_random`, if no two pages are equally
-    important.
+    After K pages it is ``100 * M / K``, with M the visited ones among the hot pages. A page is hot if it is at least
+    as important as the K-th most important of all, so ties with that one are hot, too. The ideal is 100 throughout; a
+    random order has :func:`at_random`, if no two pages are equally important.
 
     Takes one sort: a page that is visited as number p, and has r - 1 more important ones, counts from ``max(p, r)`` on.
 
@@ -149,9 +149,9 @@ def limited_buffer(
 ) -> float:
     """Return P_BC, in %: how many of the places in a buffer hold a hot page when the crawl is over.
 
-    The buffer holds ``size`` pages. When it is full, the page with the least estimated importance leaves, of equals the
-    one that came last. Places that stay empty are not hot. The ideal is 100; a random choice has :func:`at_random` with
-    the size for the number of visited pages, if no two pages are equally important.
+    The buffer holds ``size`` pages. When it is full, the page with the least estimated importance leaves, the latest
+    among equals. Places that stay empty are not hot. The ideal is 100; a random choice has :func:`at_random` with the
+    size for the number of visited pages, if no two pages are equally important.
 
     Parameters
     ----------
@@ -160,10 +160,9 @@ def limited_buffer(
     size
         Pages that the buffer holds (B), 1 to n_pages.
     threshold
-        Importance from which on a page is hot; by default, that of the B-th most important page. The paper leaves it
-        open.
+        Importance at which a page is hot; by default, that of the B-th most important page. The paper leaves it open.
     estimates
-        What the crawl took for the importance of each page, shape (n_pages,); by default, it knows.
+        The importance of each page as the crawl estimated it, shape (n_pages,); by default, it knows.
 
     Raises
     ------
@@ -187,9 +186,9 @@ def limited_buffer(
 
 
 def at_random(visited: ArrayLike, n_pages: int) -> NDArray[np.float64]:
-    """Return what a random order is expected to have after so many pages, in %: ``100 * K / T`` in all three models.
+    """Return the expected value of a random order after so many pages, in %: ``100 * K / T`` in all three models.
 
-    The paper says that its random crawler comes back to pages; here none is visited twice.
+    The paper says that its random crawler revisits pages; here none is visited twice.
 
     Examples
     --------
@@ -211,10 +210,10 @@ def ideal_with_threshold(visited: ArrayLike, n_hot: int) -> NDArray[np.float64]:
 
 
 def backlinks(web: RecordedSite | PageLinks) -> NDArray[np.float64]:
-    """Return on how many other pages of a web a link to each URL stands, shape (n_urls,): the importance IB.
+    """Return how many other pages of a web link to each URL, shape (n_urls,): the importance IB.
 
-    A link to a URL that redirects counts for the one that it leads to. On a recorded site, what did not answer with
-    success, redirects included, is no page: it has 0, and links to it count nowhere.
+    A link to a URL that redirects counts for the final one. On a recorded site, anything but a successful answer,
+    including a redirect, is not a page: it has 0, and links to it do not count.
     """
     links = _links_of(web)
     return np.bincount(links.target, minlength=len(links.is_page)).astype(np.float64)
@@ -223,14 +222,14 @@ def backlinks(web: RecordedSite | PageLinks) -> NDArray[np.float64]:
 def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: float = 1e-9) -> NDArray[np.float64]:
     """Return the PageRank of each URL of a web, shape (n_urls,): the importance IR.
 
-    ``IR(P) = (1 - d) + d * sum of IR(T) / c(T)`` over the pages T that link to P, with c(T) the number of pages that T
-    links to. A page that links to none is taken to link to every page. So the mean over all pages is 1. What is a page
-    and what is a link is said in :func:`backlinks`; what is no page has 0.
+    ``IR(P) = (1 - d) + d * sum of IR(T) / c(T)`` over the pages T that link to P, with c(T) the number of pages that
+    T links to. A page without links counts as linking to every page. So the mean over all pages is 1.
+    :func:`backlinks` defines pages and links; a URL that is not a page has 0.
 
     Parameters
     ----------
     web
-        A recording, or links. An iteration takes time in their number.
+        A recording, or links. The time of an iteration is linear in them.
     damping
         The d of the formula, in [0, 1). The paper's text has d for the probability of a jump to a random page, its
         formula has 1 - d, and its value 0.9 fits the formula.

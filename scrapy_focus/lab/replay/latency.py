@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Latency(Protocol):
-    """Says how many seconds a request takes."""
+    """Determines how many seconds a request takes."""
 
     def __call__(self, page: int, rng: np.random.Generator) -> float:
-        """Return the seconds from sending a request for a URL, by its number, until the answer is there."""
+        """Return the seconds from sending a request for a URL, by its number, until its answer arrives."""
 
 
 class Constant:
@@ -76,7 +76,7 @@ class Recorded:
     site
         The recording.
     otherwise
-        Seconds for URLs whose time is not known.
+        Seconds for URLs whose time is unknown.
     """
 
     def __init__(self, site: RecordedSite, *, otherwise: float = 0.2) -> None:

@@ -1,4 +1,4 @@
-"""Workers that fetch for one simulated crawl, and hold picks that were chosen ahead."""
+"""Workers that fetch for one simulated crawl, and keep picks that were chosen ahead."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _NONE: frozenset[str] = frozenset()
 
 @configurable
 class Leases:
-    """How many picks are out at once, and with whom.
+    """How many picks are in flight at once, and at which worker.
 
-    A host stays with a worker as long as one of its picks is out there; after that, whoever has fewest picks takes it.
-    A pick is chosen as soon as there is room for it, and hosts of workers without room are passed over. What lies ready
-    leaves in the order in which it was chosen. The way between workers and crawl takes no time.
+    A host stays with a worker while one of its picks is in flight there; after that, the worker with the fewest picks
+    takes it. A pick is chosen as soon as there is room for it, and hosts of full workers are skipped. Ready picks
+    leave in the order of choice. Communication between workers and crawl takes no time.
 
     Raises
     ------
     ConfigError
-        If a number makes no sense.
+        If a number is invalid.
     """
 
     workers: int = parameter("How many fetch for the crawl.", default=1, at_least=1)
     slots: int = parameter("Picks that each of them downloads at once.", default=16, at_least=1)
-    ahead: int = parameter("Picks that lie ready at each of them, beyond these.", default=0, at_least=0)
-    per_host: int | None = parameter("Picks of one host that are out; any number by default.", default=None, at_least=1)
+    ahead: int = parameter("Picks kept ready at each of them, beyond these.", default=0, at_least=0)
+    per_host: int | None = parameter("Picks of one host in flight; no limit by default.", default=None, at_least=1)
     most_out: int | Callable[[int, int], int] | None = parameter(
-        "Picks that are out in all, or what says so of the outcomes and the hosts so far, like "
-        ":func:`~scrapy_focus.core.outstanding.most_out`; by default all for which workers have room.",
+        "Picks in flight in all, or a function of the numbers of outcomes and hosts so far, like "
+        ":func:`~scrapy_focus.core.outstanding.most_out`; by default as many as the workers have room for.",
         default=None,
         at_least=1,
     )
 
     def bound(self, outcomes: int, hosts: int) -> int:
-        """Return how many picks may be out after so many outcomes, with so many hosts; at least one."""
+        """Return how many picks may be in flight after so many outcomes, with so many hosts; at least one."""
         most = self.workers * (self.slots + self.ahead)
         if self.most_out is None:
             return most
@@ -50,7 +50,7 @@ class Leases:
 
 
 class Desk:
-    """Who has which picks."""
+    """Which worker has which picks."""
 
     def __init__(self, leases: Leases) -> None:
         self.leases = leases
@@ -59,13 +59,15 @@ class Desk:
         self._fixed = None if callable(leases.most_out) else leases.bound(0, 0)
         self._n_ready = 0
         self._out = 0
-        self._held = [0] * leases.workers  # picks that are out, by worker
-        self._started = [0] * leases.workers  # of these, those that left
-        self._hosts: dict[str, int] = {}  # the worker of each host of which a pick is out
-        self._on: Counter[str] = Counter()  # picks that are out, by host
+        self._held = [0] * leases.workers  # picks in flight, by worker
+        self._started = [0] * leases.workers  # of these, those that were sent
+        self._hosts: dict[str, int] = {}  # the worker of each host with a pick in flight
+        self._on: Counter[str] = Counter()  # picks in flight, by host
 
     def has_room(self, seen: Callable[[], tuple[int, int]]) -> bool:
-        """Whether another pick may be out; ``seen`` says how many outcomes and hosts there were, where a rule asks."""
+        """Whether another pick may be in flight; ``seen`` returns the numbers of outcomes and hosts, if a rule needs
+        them.
+        """
         return self._out < (self.leases.bound(*seen()) if self._fixed is None else self._fixed)
 
     def closed(self) -> Set[str]:
@@ -80,7 +82,7 @@ class Desk:
         }
 
     def lay_ready(self, pick: Pick) -> None:
-        """Give a pick that was chosen to the worker of its host."""
+        """Give a chosen pick to the worker of its host."""
         worker = self._hosts.get(pick.host, -1)
         if worker < 0:
             worker = self._hosts[pick.host] = self._held.index(min(self._held))
@@ -91,7 +93,7 @@ class Desk:
         self._ready[worker].append(pick)
 
     def to_start(self) -> Pick | None:
-        """Return the next pick that leaves, as its worker has a slot for it; ``None`` where none does."""
+        """Return the next pick that leaves because its worker has a slot; ``None`` if there is none."""
         if not self._n_ready:
             return None
         for worker, ready in enumerate(self._ready):
@@ -102,7 +104,7 @@ class Desk:
         return None
 
     def end(self, pick: Pick) -> None:
-        """A pick that left is out no more."""
+        """Remove a pick that is not in flight any more."""
         worker = self._hosts[pick.host]
         self._out -= 1
         self._held[worker] -= 1

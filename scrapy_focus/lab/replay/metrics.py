@@ -1,13 +1,13 @@
-"""Says in numbers how good a crawl was: each metric has the definition of the paper that reports it.
+"""How good a crawl was, in numbers: each metric has the definition of the paper that reports it.
 
 The papers measure different things. SB-CLASSIFIER asks how much of an exhaustive crawl it takes to find 90 % of the
-targets, TRES how many of the pages fetched are relevant and on how many hosts. No number says all: on a site where most
-URLs are targets every crawl needs most of the requests, so the overhead stands beside the percentage. What a crawl
-never reached is ``math.inf``, and is never averaged away.
+targets, TRES how many of the pages fetched are relevant and on how many hosts. No single number is enough: on a site
+where most URLs are targets every crawl needs most of the requests, so the overhead is reported beside the percentage.
+A share that a crawl never reached is ``math.inf``, and is never averaged away.
 
 Examples
 --------
-A crawl that asks for four of the eight URLs of a site finds two of its three targets:
+A crawl that requests four of the eight URLs of a site finds two of its three targets:
 
 >>> from scrapy_focus.lab.replay.harvest import Exhaustive, Harvest
 >>> harvest = Harvest(
@@ -47,9 +47,9 @@ _ROUNDING = 1e-9  # relative: 0.55 * 100 is 55.00000000000001, and 55 targets re
 
 
 class Metric(NamedTuple, Generic[Of]):
-    """A number that says how good a crawl was, and how to show it to somebody who has not read the papers.
+    """A number for the quality of a crawl, and its presentation for readers who do not know the papers.
 
-    It is taken of a harvest, or of what else is known of a crawl.
+    It is computed from a harvest, or from other data of a crawl.
     """
 
     label: str
@@ -62,17 +62,17 @@ class Metric(NamedTuple, Generic[Of]):
 class EarlyStop(NamedTuple):
     """What stopping at a plateau would have saved, and what it would have cost."""
 
-    requests: int  # until the crawl stopped; all of them where the plateau was never reached
+    requests: int  # until the crawl stopped; all of them if the plateau was never reached
     saved: float  # % of the requests of the crawl that were not made
-    lost: float  # % of what the whole crawl found that was not found
+    lost: float  # % of the finds of the whole crawl that were not found
     share: float  # of all there is that was found, 0 to 1
 
 
 def requests_until(harvest: Harvest, share: float) -> float:
     """Return the requests until a share of all worth is found, in % of those of an exhaustive crawl.
 
-    It is ``100 * k / exhaustive.requests`` with the first ``k`` for which ``found[k] >= share * exhaustive.worth``,
-    HEADs counted as requests; ``math.inf`` if that never happened, 0 where there is nothing to find. More than 100 is
+    It is ``100 * k / exhaustive.requests`` with the first ``k`` such that ``found[k] >= share * exhaustive.worth``,
+    HEADs counted as requests; ``math.inf`` if that never happened, 0 if there is nothing to find. More than 100 is
     possible: an exhaustive crawl needs no HEADs.
 
     Parameters
@@ -80,7 +80,7 @@ def requests_until(harvest: Harvest, share: float) -> float:
     harvest
         The crawl.
     share
-        0 to 1; the papers take 0.9.
+        0 to 1; the papers use 0.9.
 
     References
     ----------
@@ -95,18 +95,19 @@ def overhead(harvest: Harvest, share: float = 0.9) -> float:
     """Return the requests until a share of all worth is found beyond one request for each unit of worth.
 
     It is ``k - share * exhaustive.worth`` with ``k`` as in :func:`requests_until`, in requests, not in percent;
-    ``math.inf`` if that never happened. No crawl whose targets are worth 1 each can go below 0. It is ours: on sites
-    where most URLs are targets, the percentage hides what policies differ by.
+    ``math.inf`` if that never happened. No crawl whose targets are worth 1 each can be below 0. It is ours: on sites
+    where most URLs are targets, the percentage hides the differences of policies.
     """
     k = _first(harvest.found, harvest.exhaustive.worth, share)
     return math.inf if k is None else k - share * harvest.exhaustive.worth
 
 
 def waste_until(harvest: Harvest, share: float = 0.9) -> float:
-    """Return the volume received in vain until a share of the target volume is there, in % of an exhaustive crawl's.
+    """Return the volume received in vain until a share of the target volume is received, in % of an exhaustive
+    crawl's.
 
-    It is ``100 * other_bytes[k] / exhaustive.other_bytes`` with the first ``k`` for which ``target_bytes[k] >= share *
-    exhaustive.target_bytes``; ``math.inf`` if that never happened.
+    It is ``100 * other_bytes[k] / exhaustive.other_bytes`` with the first ``k`` such that ``target_bytes[k] >=
+    share * exhaustive.target_bytes``; ``math.inf`` if that never happened.
 
     References
     ----------
@@ -119,16 +120,16 @@ def waste_until(harvest: Harvest, share: float = 0.9) -> float:
 
 
 def found_share(harvest: Harvest) -> float:
-    """Return the share of all worth that the crawl found, 0 to 1; 1 where there is nothing to find."""
+    """Return the share of all worth that the crawl found, 0 to 1; 1 if there is nothing to find."""
     worth = harvest.exhaustive.worth
     return float(harvest.found[-1]) / worth if worth else 1.0
 
 
 def area(harvest: Harvest) -> float:
-    """Return the area under the harvest curve, 0 to 1; 1 where there is nothing to find.
+    """Return the area under the harvest curve, 0 to 1; 1 if there is nothing to find.
 
-    It is the mean of ``found[k] / exhaustive.worth`` over ``k = 0 .. exhaustive.requests``: a crawl that stopped before
-    keeps what it had, and what came after does not count. TRES and SB-CLASSIFIER plot the curve; the area is ours.
+    It is the mean of ``found[k] / exhaustive.worth`` over ``k = 0 .. exhaustive.requests``: a crawl that stopped
+    before keeps its finds, and later ones do not count. TRES and SB-CLASSIFIER plot the curve; the area is ours.
     """
     worth = harvest.exhaustive.worth
     return float(_padded(harvest.found, harvest.exhaustive.requests).mean()) / worth if worth else 1.0
@@ -137,7 +138,7 @@ def area(harvest: Harvest) -> float:
 def cumulative_regret(harvest: Harvest) -> NDArray[np.float64]:
     """Return what OMNISCIENT would have found more after each request, shape (n_requests + 1,), in worth.
 
-    It is ``min(k, exhaustive.worth) - found[k]``: the regret of a bandit against the best that could be had, where
+    It is ``min(k, exhaustive.worth) - found[k]``: the regret of a bandit against the best possible crawl, where
     OMNISCIENT finds 1 with each request until nothing is left. Rewards above 1 can make it negative.
 
     References
@@ -151,10 +152,10 @@ def cumulative_regret(harvest: Harvest) -> NDArray[np.float64]:
 def regret(harvest: Harvest) -> float:
     """Return how many requests later than with OMNISCIENT a unit of worth is found, on average.
 
-    It is the sum of ``(min(k, worth) - found[k]) / worth`` over ``k = 1 .. max(requests, exhaustive.requests)``, that
-    is, :func:`cumulative_regret` summed up, so that a crawl which found everything is not excused for having found it
-    late. A crawl that stopped before is taken to find nothing more: what it missed counts as found at the end of an
-    exhaustive crawl. 0 where there is nothing to find.
+    It is the sum of ``(min(k, worth) - found[k]) / worth`` over ``k = 1 .. max(requests, exhaustive.requests)``: the
+    sum of :func:`cumulative_regret`, which penalises late finds even if a crawl found everything. A crawl that
+    stopped before is assumed to find nothing more: what it missed counts as found at the end of an exhaustive crawl.
+    0 if there is nothing to find.
     """
     worth = harvest.exhaustive.worth
     last = max(harvest.requests, harvest.exhaustive.requests)
@@ -188,10 +189,10 @@ def relevant_hosts(harvest: Harvest) -> int:
 
 
 def early_stop(harvest: Harvest, plateau: Plateau) -> EarlyStop:
-    """Return what stopping at a plateau would have saved and lost, from a crawl that went on.
+    """Return what stopping at a plateau would have saved and lost, from a crawl that continued.
 
-    A new :class:`~scrapy_focus.core.stop.Plateau` with the parameters of the given one is asked after each request; a
-    live crawl asks it after each outcome, and lets what is in flight come home.
+    A new :class:`~scrapy_focus.core.stop.Plateau` with the parameters of the given one is checked after each request;
+    a live crawl checks it after each outcome, and waits for what is in flight.
 
     References
     ----------
@@ -217,7 +218,7 @@ def _until(share: float) -> Metric[Harvest]:
     )  # fmt: skip
 
 
-#: The metrics of :func:`summary`, by their keys, in the order in which a report shows them.
+#: The metrics of :func:`summary`, by their keys, in the order of a report.
 METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
     "requests_50": _until(0.5),
     "requests_75": _until(0.75),
@@ -295,5 +296,5 @@ def _first(values: NDArray[np.float64] | NDArray[np.int64], total: float, share:
 
 
 def _padded(values: NDArray[np.float64], last: int) -> NDArray[np.float64]:
-    """Return the values up to entry ``last``, shape (last + 1,); the final one goes on where there are fewer."""
+    """Return the values up to entry ``last``, shape (last + 1,); the final one is repeated if there are fewer."""
     return np.pad(values[: last + 1], (0, max(0, last + 1 - len(values))), mode="edge")

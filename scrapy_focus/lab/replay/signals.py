@@ -1,4 +1,4 @@
-"""What the sitemaps and feeds of a recorded site say of known pages, as a live crawl hears it."""
+"""The reports of sitemaps and feeds of a recorded site about known pages, as in a live crawl."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RecordedSignals:
         self._listing_news = ListingNews()
 
     def of(self, flight: Flight, now: float) -> Iterator[list[Signal]]:
-        """Yield what the page of a pick says of others, so many signals at a time; ``now`` as the crawl is told."""
+        """Yield the reports of a pick's page about others, in parts of limited size; ``now`` is the crawl's time."""
         body = self._body(flight)
         kind = listing_of(beginning(body))
         if kind not in ("sitemap", "feed"):
@@ -54,13 +54,13 @@ class RecordedSignals:
             self.counts["signal/cut"] += 1
 
     def _body(self, flight: Flight) -> bytes:
-        """Return the body that a pick brought, empty where there is none."""
+        """Return the body of a pick, empty if there is none."""
         if flight.answer < 0 or flight.is_head or not 200 <= self.site.answers.status[flight.answer] < 300:
             return b""
         return self.site.body(flight.answer) or b""
 
     def _signal(self, entry: Listed, flight: Flight, kind: str, now: float) -> Signal | None:
-        """Return what an entry says of another page of the site, if that is new."""
+        """Return the report of an entry about another page of the site, if that is new."""
         news = self._listing_news.news(entry, self.site.urls[flight.final], now)
         if isinstance(news, str):
             self.counts[f"signal/{news}"] += 1

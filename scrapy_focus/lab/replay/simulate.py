@@ -1,8 +1,8 @@
-"""Crawls a recorded site without a network, with the very loop that crawls live.
+"""Crawls a recorded site without a network, with the same loop as a live crawl.
 
-A simulation is worth something only if a live crawl would have made the same choices. So policy, goal, frontier and
-budget are those of a live crawl, driven by the same :class:`~scrapy_focus.core.crawl.Crawl`; what is simulated is only
-what the network, Scrapy's downloader and its dupefilter would have done with each pick (``answers.py``).
+A simulation is useful only if a live crawl would have made the same choices. So policy, goal, frontier and budget are
+those of a live crawl, driven by the same :class:`~scrapy_focus.core.crawl.Crawl`. Only the network, Scrapy's
+downloader and its dupefilter are simulated (``answers.py``).
 """
 
 from __future__ import annotations
@@ -83,57 +83,59 @@ def simulate(
     truth: SiteTruth | None = None,
     render: Render = "learn",
 ) -> Harvest:
-    """Crawl a recorded site, and return what was found when.
+    """Crawl a recorded site, and return the harvest.
 
     Parameters
     ----------
     policy
-        Who decides; a new one for each crawl.
+        The policy; a new one for each crawl.
     goal
-        What an outcome is worth; a new one for each crawl if it remembers what it saw.
+        The value of an outcome; a new goal for each crawl if it remembers what it saw.
     site
-        What :class:`~scrapy_focus.lab.recordings.writer.SiteWriter` wrote, or the path of its file.
+        A recording by :class:`~scrapy_focus.lab.recordings.writer.SiteWriter`, or the path of its file.
     budget
-        Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
-        nothing is left. A policy that fetches pages again needs one, or a stop rule. At a rate, links wait for their
-        turns as they do live.
+        Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, the
+        crawl runs until nothing is left. A policy that revisits pages needs one, or a stop rule. With a rate, links
+        wait for their turns as in a live crawl.
     concurrency
-        Picks in flight at most; where the policy learns, no more than
-        :func:`~scrapy_focus.core.outstanding.most_out` says, as live. With 1, a simulation chooses what a live crawl
-        with ``FOCUS_MAX_INFLIGHT = 1`` does, if goal, mission, seed and spider are equal. Or how many are out by
-        another rule, or with several workers, in flight or laid ready: :class:`~scrapy_focus.lab.replay.leases.Leases`.
+        Maximum picks in flight; if the policy learns, at most :func:`~scrapy_focus.core.outstanding.most_out`, as in
+        a live crawl. With 1, a simulation makes the choices of a live crawl with ``FOCUS_MAX_INFLIGHT = 1``, if goal,
+        mission, seed and spider are equal. For another rule, or for several workers with picks in flight or ready:
+        :class:`~scrapy_focus.lab.replay.leases.Leases`.
     latency
-        Seconds that each request takes, or a :class:`~scrapy_focus.lab.replay.latency.Latency`. With several in flight,
-        outcomes come back when their last request is answered, so learning lags as it does live.
+        Seconds that each request takes, or a :class:`~scrapy_focus.lab.replay.latency.Latency`. With several in
+        flight, an outcome arrives when its last request is answered, so learning lags as in a live crawl.
     seed
-        Of the policy's randomness and, independent of it, of the latency.
+        Seed of the policy's randomness and, independently, of the latency.
     ignored
-        Extensions of URLs that the spider does not ask for; by default, those of images, films and the like that the
-        goal does not want, as the spider ``datasets`` does it; ``()`` for a spider that asks for every link.
+        Extensions of URLs that the spider does not request; by default, those of images, films and the like that the
+        goal does not want, as in the spider ``datasets``; ``()`` for a spider that requests every link.
     items
-        How many items the spider would make of a page; one of each file with a content that is new, by default.
+        How many items the spider would make of a page; by default one of each file with new content.
     retries
-        Times that a failing URL is asked for again, as Scrapy's ``RETRY_TIMES``.
+        Number of retries of a failing URL, as Scrapy's ``RETRY_TIMES``.
     blocked_mimes
-        As ``FOCUS_BLOCKED_MIMES``: what is stopped when its headers are there.
+        As ``FOCUS_BLOCKED_MIMES``: types that are stopped when their headers arrive.
     stop
         When to stop early. It is copied.
     most_waiting
-        As ``FOCUS_MOST_WAITING``: links that may wait, the least wanted are given up.
+        As ``FOCUS_MOST_WAITING``: maximum queued links; the least wanted are given up.
     poor_last
-        As ``FOCUS_POOR_LAST``: whether poor links are fetched when nothing else is left; by default as the policy says.
+        As ``FOCUS_POOR_LAST``: whether poor links are fetched when nothing else is left; by default the policy
+        decides.
     mission
-        What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
+        What the policy knows of the goal beforehand, as set by a live crawl's settings; derived from the goal by
+        default.
     frontier
-        What makes the place where links wait, of what the policy keeps; live it is ``FOCUS_FRONTIER``.
+        A function that makes the frontier for a policy; ``FOCUS_FRONTIER`` in a live crawl.
     log
         Where to write decisions, as in a live crawl; closed at the end.
     truth
-        What is known of the whole site, where several simulations share it: made of the same recording, with an equal
-        goal, and the same ``ignored``, ``items``, ``retries`` and ``blocked_mimes``.
+        The truth about the whole site, to share it between simulations. It must be made from the same recording, with
+        an equal goal, and the same ``ignored``, ``items``, ``retries`` and ``blocked_mimes``.
     render
-        As ``FOCUS_RENDER``: which pages a browser shows, where the recording has what one showed. With ``"learn"``,
-        those that the policy asks for; with ``"always"``, all with scripts, in place of their plain copies.
+        As ``FOCUS_RENDER``: which pages a browser shows, if the recording has renderings. With ``"learn"``, those
+        that the policy requests; with ``"always"``, all with scripts, in place of their plain copies.
 
     Raises
     ------
@@ -146,29 +148,30 @@ def simulate(
 
     Notes
     -----
-    A HEAD is answered with the status and headers that the GET was recorded with. A URL that was never recorded costs a
-    request, ends as the error ``unrecorded``, and is counted in :attr:`Harvest.missed
-    <scrapy_focus.lab.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a
-    request for each host (URLs that it forbids are told by the recording, and cost nothing), and delays between
-    requests to a host.
+    A HEAD is answered with the recorded status and headers of the GET. A URL that was never recorded costs a request,
+    ends as the error ``unrecorded``, and is counted in :attr:`Harvest.missed
+    <scrapy_focus.lab.replay.harvest.Harvest.missed>`. Not simulated: requests for robots.txt, which cost a live crawl
+    one for each host (the recording knows the URLs that it forbids, which cost nothing), and delays between requests
+    to a host.
 
-    A policy that listens hears what sitemaps and feeds say whose bodies were recorded. But a recording has the links of
-    HTML pages only, so that what they list is not found there.
+    A policy that listens receives the reports of sitemaps and feeds whose bodies were recorded. But a recording has
+    the links of HTML pages only, so that pages listed only there are not found.
 
-    Where URLs of the recording have several versions, the clock begins when the first of these does, and each answers
-    with the version of that time. The totals that a crawl is compared with are those of the versions that were first.
-    Elsewhere the clock begins at 0.
+    If URLs of the recording have several versions, the clock starts with the first of these, and each URL answers
+    with the version of that time. The totals that a crawl is compared with are those of the first versions. Otherwise
+    the clock starts at 0.
 
-    A page that a browser shows costs the requests and bytes that it took when the site was recorded, all of which
-    count. Scripts and style sheets that pages share are asked for once in a crawl. What a browser asks for besides the
-    page leaves when the page is there, all at once. A page with scripts that was never rendered ends as
-    ``unrecorded`` where a browser is to show it; one without is the same in a browser.
+    A rendered page costs the requests and bytes that it took when the site was recorded, all of which count. Scripts
+    and style sheets that pages share are requested once in a crawl. The other requests of the browser are sent when
+    the page arrives, all at once. A page with scripts that was never rendered ends as ``unrecorded`` if a browser is
+    to show it; one without is the same in a browser.
 
-    A page that is as it was at its last visit has no links and no items then. It costs no body where its headers have
-    an ``ETag`` or a ``Last-Modified``: the server is taken to be right, and always asked.
+    A page that is unchanged since its last visit gives no links and no items. It costs no body if its headers have an
+    ``ETag`` or a ``Last-Modified``: the server is assumed to be right, and always asked.
 
-    When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
-    nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
+    When the budget is used up, or the stop rule is reached, requests in flight still arrive, but their redirects are
+    not followed and failures not retried: such a pick is released, as in a live crawl, which would continue it in its
+    next run.
     """
     _check_numbers(concurrency, retries, seed)
     if not isinstance(site, RecordedSite):
@@ -236,13 +239,13 @@ def _check_end(policy: Policy, stop: StopRule | None, budget: Budget) -> None:
 
 
 def _seeds(policy: Policy, answers: Answers) -> Sequence[Link]:
-    """Return where the crawl begins: at the roots, unless a policy that knows the truth says otherwise."""
+    """Return where the crawl begins: at the roots, unless a policy with the truth returns other links."""
     seeds = policy.seeds() if isinstance(policy, Informed) else None
     return answers.roots() if seeds is None else seeds
 
 
 class _Run:
-    """The event loop: picks go out, their requests are answered one after the other, outcomes come back."""
+    """The event loop: picks leave, their requests are answered one after the other, outcomes arrive."""
 
     def __init__(
         self,
@@ -265,7 +268,7 @@ class _Run:
         self.counts: Counter[str] = Counter()
         self.missed = 0
         self._waiting: list[tuple[float, int, Flight]] = []  # a heap by time
-        self._held: deque[Flight] = deque()  # redirects and retries that may not go out; a request may be given back
+        self._held: deque[Flight] = deque()  # redirects and retries that must not be sent; a request may be refunded
         self._order = itertools.count()
         self._owing: dict[int, Sequence[Link]] = {}  # by pick: the links of outcomes whose reward comes later
         self._hosts: set[str] = set()
@@ -273,7 +276,7 @@ class _Run:
         self._other_bytes = 0
 
     def start(self, links: Sequence[Link]) -> None:
-        """Let a crawl start with these links."""
+        """Start a crawl with these links."""
         self.crawl.add(self.answers.start(links))
         self._placed(links)
 
@@ -295,7 +298,7 @@ class _Run:
                 return
 
     def _fill(self) -> None:
-        """Choose as long as there is room, and let what was chosen leave as soon as there is a slot for it."""
+        """Choose while there is room, and send chosen picks as soon as there is a slot for them."""
         crawl, desk = self.crawl, self.desk
         self._start_ready()
         while desk.has_room(self._seen) and (pick := crawl.next(desk.closed())) is not None:
@@ -316,7 +319,7 @@ class _Run:
                 self._advance(Flight(pick, self.clock.now))
 
     def _next_chance(self) -> float | None:
-        """When another link is due or has its turn, and can be fetched before anything that is on its way arrives."""
+        """Return when another link is due or has its turn, and can be fetched before anything in flight arrives."""
         crawl = self.crawl
         due, turn = crawl.sleepers.next_due, crawl.next_turn
         if due is None and turn is None:
@@ -332,9 +335,9 @@ class _Run:
         return first if first < self._waiting[0][0] else None
 
     def _wait(self) -> bool:
-        """Where nothing is on its way, let the time pass until something happens; ``False`` if nothing will."""
+        """Advance the clock to the next event if nothing is in flight; ``False`` if there is none."""
         status = self.crawl.status()
-        if status.owed:  # the goal said None: nobody will say more
+        if status.owed:  # the goal returned None: no reward will come
             self.crawl.expire(everything=True)
             self._look_after_owed()
             return True
@@ -346,7 +349,7 @@ class _Run:
         return True
 
     def harvest(self, truth: SiteTruth) -> Harvest:
-        """Return what was found."""
+        """Return the harvest."""
         found, target_bytes, other_bytes, seconds, pages, heads, rewards, hosts = zip(*self.rows, strict=True)
         return Harvest(
             found=np.array(found, np.float64), target_bytes=np.array(target_bytes, np.int64),
@@ -361,7 +364,7 @@ class _Run:
         self.crawl.release(pick.id)
 
     def _advance(self, flight: Flight) -> None:
-        """Take note of the request that was answered, and send the next one of this pick, or report its outcome."""
+        """Record the request that was answered, and send the next one of this pick, or report its outcome."""
         if flight.out >= 0:
             self._receive(flight)
         if flight.besides:
@@ -382,8 +385,8 @@ class _Run:
             self._release(flight.pick)
 
     def _ask_besides(self, flight: Flight) -> None:
-        """Send what a browser asks for on behalf of a page, as far as the budget allows it. A page that does not get
-        all of it waits again, as live.
+        """Send the further requests of a browser for a page, as far as the budget allows. A page that does not get
+        all of them is queued again, as in a live crawl.
         """
         asked, flight.besides = flight.besides, []
         flight.coming = [] if self.crawl.finished() else [size for size in asked if self.crawl.sent()]
@@ -421,7 +424,7 @@ class _Run:
         flight.out = -1
 
     def _came(self, flight: Flight, received: int) -> None:
-        """One request was answered, with so many bytes."""
+        """Record an answered request with its bytes."""
         self.crawl.received(received)
         self._other_bytes += received
         flight.all_received += received
@@ -457,19 +460,19 @@ class _Run:
             self._earn(flight, reward)
 
     def _look_after_owed(self) -> None:
-        """See which outcomes have their reward, and which of their links the policy left as they were."""
+        """Check which outcomes have their reward, and which of their links the policy left unchanged."""
         if self._owing:
             for pick_id in self._owing.keys() - self.crawl.status().owed:
                 self._placed(self._owing.pop(pick_id))
 
     def _placed(self, links: Sequence[Link]) -> None:
-        """The policy was given these links; those that are still new may come again."""
+        """Record that the policy received these links; those that are still new may be offered again."""
         states = self.crawl.knows([link.key for link in links]) if links else ()
         if State.NEW in states:
             self.answers.forget([link for link, state in zip(links, states, strict=True) if state == State.NEW])
 
     def _earn(self, flight: Flight, reward: float) -> None:
-        """Write a reward to the row of the last request, which was of this pick if any was."""
+        """Write a reward to the row of the last request, which was of this pick if it had any."""
         if reward > 0:
             self._hosts.add(self.answers.site.hosts[flight.final if flight.final >= 0 else flight.pick.key])
             self._target_bytes += flight.received
@@ -482,7 +485,7 @@ class _Run:
 
 
 def _name_of(outcome: Outcome, flight: Flight) -> str:
-    """Return the name under which an outcome is counted."""
+    """Return the name that an outcome is counted by."""
     if outcome.error:
         return outcome.error.partition(":")[0]
     if flight.is_head:

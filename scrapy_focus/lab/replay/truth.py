@@ -1,4 +1,4 @@
-"""What there is to be found on a recorded site: what each URL is, and what a crawl of the whole site would bring."""
+"""What there is to find on a recorded site: the kind of each URL, and the results of a crawl of the whole site."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ _RENDER: Method = "RENDER"
 
 
 class SiteTruth:
-    """What every URL of a recorded site is, as far as links from its roots lead.
+    """The kind of every URL of a recorded site, as far as links from its roots lead.
 
-    Everything is asked for once, breadth-first, by the rules of a simulated crawl. So the totals are what
-    :class:`~scrapy_focus.policies.orderings.BreadthFirst` uses and finds when nothing stops it. Where the recording has
-    pages as a browser showed them, these are asked for as well, each after all that waits when its plain copy came.
+    Everything is requested once, breadth-first, by the rules of a simulated crawl. So the totals are the requests and
+    finds of :class:`~scrapy_focus.policies.orderings.BreadthFirst` without a limit. If the recording has pages as a
+    browser showed them, these are requested as well, each after all that was queued when its plain copy arrived.
 
     Parameters
     ----------
     site
         The recording.
     goal
-        What is worth something. It is copied, so that one which counts what it saw starts anew.
+        Gives the rewards. It is copied, so that a goal with a memory starts from nothing.
     ignored, items, retries, blocked_mimes
         See :func:`~scrapy_focus.lab.replay.simulate.simulate`.
 
     Attributes
     ----------
     order
-        Numbers of the URLs that are asked for, breadth-first, shape (n_asked,); a redirect is followed at once.
+        Numbers of the URLs that are requested, breadth-first, shape (n_asked,); a redirect is followed at once.
     worth
-        What each URL of the site is worth, shape (n_urls,), both copies of a page together. What a redirect leads to
-        has the worth.
+        The reward of each URL of the site, shape (n_urls,), both copies of a page together. The reward belongs to the
+        target of a redirect.
     exhaustive
-        What a crawl of the whole site would bring.
+        The results of a crawl of the whole site.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class SiteTruth:
         self.worth: NDArray[np.float64] = np.zeros(site.n_urls)
         self._ignored = site.with_extension(ignored)
         self._redirects: dict[int, int] = {}
-        self._opened = np.zeros(site.n_urls, np.bool_)  # whose links are found when they are asked for
+        self._opened = np.zeros(site.n_urls, np.bool_)  # whose links are found when they are requested
         answers = Answers(
             site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
             wanted=types_of(goal), reads_page=False, wants_known=False,
@@ -87,7 +87,7 @@ class SiteTruth:
         self.order: NDArray[np.int64] = np.frombuffer(order, np.int64)
 
     def kind(self, url: str) -> Kind:
-        """Return what a URL is; ``"unknown"`` where it was never recorded."""
+        """Return the kind of a URL; ``"unknown"`` if it was never recorded."""
         page = self.site.ids.get(url)
         if page is None or not self.site.recorded[page]:
             return "unknown"
@@ -101,15 +101,15 @@ class SiteTruth:
         return "page" if "html" in self.site.mimes[page] or places.start < places.stop else "other"
 
     def targets(self) -> Sequence[Link]:
-        """Return a link to everything that is worth something, in breadth-first order."""
+        """Return a link to everything with a reward, in breadth-first order."""
         site, pages = self.site, self.order[self.worth[self.order] > 0].tolist()
         return list(map(Link, site.urls.some(pages), pages, site.hosts.some(pages)))
 
     def leads_to(self, key: int) -> NDArray[np.int64]:
         """Return the numbers of the URLs that a page links to, each once and in document order, or a redirect's.
 
-        Shape (n_links,); nothing where no crawl from the roots asks for the URL. What is ignored is left out, and what
-        only a browser shows.
+        Shape (n_links,); empty if no crawl from the roots requests the URL. Ignored links, and those that only a
+        browser shows, are skipped.
         """
         if key in self._redirects:
             return np.array([self._redirects[key]], np.int64)
@@ -120,7 +120,7 @@ class SiteTruth:
         return found[np.sort(np.unique(found, return_index=True)[1])]
 
     def _explore(self, answers: Answers, goal: Goal, order: array[int]) -> Exhaustive:
-        """Ask for everything, note the order of the URLs, and return the totals."""
+        """Request everything, record the order of the URLs, and return the totals."""
         urls, site_hosts = self.site.urls, self.site.hosts
         hosts = set()
         requests = received = target_bytes = 0
@@ -161,7 +161,7 @@ class SiteTruth:
         )
 
     def _ask(self, answers: Answers, flight: Flight, order: array[int]) -> tuple[int, int]:
-        """Ask for a page until nothing more goes out for it; return the requests, and the bytes received."""
+        """Request a page until it sends nothing more; return the requests, and the bytes received."""
         requests = received = 0
         last = -1
         while (page := answers.next_request(flight)) >= 0:
@@ -182,7 +182,7 @@ class SiteTruth:
 def _copy(goal: Goal) -> Goal:
     try:
         return copy.deepcopy(goal)
-    except Exception as error:  # whatever a goal of a user is made of
+    except Exception as error:  # any exception of a user's goal
         raise ConfigError(
             f"the goal {goal!r} cannot be copied ({error}): a simulation also asks a copy of it what the whole site is "
             "worth; let it make in its first call what cannot be copied"

@@ -1,4 +1,4 @@
-"""Whether the pages of a recorded site have changed when they are fetched again, as a live crawl would find out."""
+"""Whether the pages of a recorded site have changed when they are revisited, as a live crawl would find out."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.recordings.format import RecordedSite
 
 _NOT_FOUND, _GONE = 404, 410
-_MISSES = 3  # answers 404 in a row, after which a page is gone
+_MISSES = 3  # answers 404 in a row after which a page is gone
 
 
 class Known:
-    """What a crawl has seen of each page that it may fetch again."""
+    """What a crawl has seen of each page that it may revisit."""
 
     def __init__(self, site: RecordedSite) -> None:
         self.site = site
-        self._seen: dict[int, int] = {}  # by key: what came last
+        self._seen: dict[int, int] = {}  # by key: the last answer
         self._misses: dict[int, int] = {}  # by key: answers 404 in a row
-        self._headers: dict[int, tuple[bool, float | None]] = {}  # by answer: what they say
+        self._headers: dict[int, tuple[bool, float | None]] = {}  # by answer: the stated lifetimes
 
     def changed(self, key: int, answer: int) -> bool | None:
-        """Return whether a page that came is another one than at its last visit, ``None`` at the first."""
+        """Return whether a fetched page changed since its last visit, ``None`` at the first."""
         version = int(self.site.answers.digest[answer]) or answer
         before, self._seen[key] = self._seen.get(key), version
         return None if before is None else before != version
 
     def can_tell(self, answer: int) -> bool:
-        """Whether a server can say that an answer is what was had."""
+        """Whether a server can report that an answer is unchanged."""
         return self._said(answer)[0]
 
     def max_age(self, answer: int) -> float | None:
-        """Return for how many seconds an answer says that it stays as it is."""
+        """Return for how many seconds an answer claims to stay unchanged."""
         return self._said(answer)[1]
 
     def is_gone(self, key: int, status: int) -> bool:
-        """Note an answer, and return whether the page is not to be fetched again, whatever the policy says."""
+        """Record an answer, and return whether the page must not be fetched again, whatever the policy says."""
         if status == _NOT_FOUND:
             self._misses[key] = self._misses.get(key, 0) + 1
         elif 200 <= status < 300:

@@ -1,9 +1,9 @@
-"""Serves a site over HTTP on this machine, and remembers every request.
+"""Serves a site over HTTP on this machine, and logs every request.
 
 A crawler under test should meet real sockets, and a benchmark of a crawler should not measure its server: the
-standard library's request parser takes longer than a page of the synthetic portal. The handler here reads
-what a GET or a HEAD needs, answers with one write, and keeps connections open. Headers and bodies are kept for those
-sites alone that read them.
+standard library's request parser takes longer than a page of the synthetic portal. The handler here reads what a GET
+or a HEAD needs, answers with one write, and keeps connections open. Headers and bodies are kept only for sites that
+read them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Site(Protocol):
 
 
 class AskedSite(Site, Protocol):
-    """A site that reads more of a request than its path; it is asked in place of `fetch`, and takes POST too."""
+    """A site that reads more of a request than its path; it is called in place of `fetch`, and also takes POST."""
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Page:
         """Return the answer to a request.
@@ -76,16 +76,16 @@ class Request(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The host that it names, "" where it names none."""
+        """The host that it names, "" without one."""
         return self.path.partition("://")[2].partition("/")[0]
 
 
 class SiteServer:
     """Serves a site from a thread, as a context manager or between `start` and `stop`.
 
-    GET and HEAD are answered (HTTP/1.1, connections stay open, ``Content-Length`` always there), and POST where the
-    site is an :class:`AskedSite`; anything else with 405. An exception of the site is logged and answered with 500;
-    the server goes on.
+    GET and HEAD are answered (HTTP/1.1, persistent connections, always ``Content-Length``), and POST if the site is
+    an :class:`AskedSite`; anything else with 405. An exception of the site is logged and answered with 500; the
+    server continues.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ class SiteServer:
     port : int
         0 for any free one.
     latency : float
-        Seconds to wait before each answer; requests wait side by side.
+        Seconds to wait before each answer; requests wait in parallel.
     validators : bool
-        Whether to send ``ETag`` and ``Last-Modified`` where the site knows them, and to answer a request for what has
-        not changed with 304.
+        Whether to send ``ETag`` and ``Last-Modified`` if the site knows them, and to answer a conditional request for
+        unchanged content with 304.
 
     Attributes
     ----------
     log : list of Request
-        One entry per request, in the order of the answers; an entry is there before its answer is sent.
+        One entry per request, in the order of the answers; it is added before its answer is sent.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class SiteServer:
         threading.Thread(target=self._server.serve_forever, kwargs=loop, daemon=True).start()
 
     def stop(self) -> None:
-        """Answer nothing any more, not even on connections that are open; the log stays."""
+        """Stop answering, even on open connections; the log is kept."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -166,7 +166,7 @@ class SiteServer:
             self.stop()
 
     def asked(self, target: str) -> str:
-        """Return what the site is asked for by a request: its path, also where it names a host, as for a proxy."""
+        """Return the requested path, even if the request names a host, as for a proxy."""
         is_absolute = target.startswith(("http://", "https://"))
         if is_absolute:
             return "/" + target.partition("//")[2].partition("/")[2]
@@ -183,14 +183,14 @@ class SiteServer:
 
 
 class ProxyServer(SiteServer):
-    """The same for many hosts: an HTTP proxy that asks its site for whole URLs, and behind which there is nothing else.
+    """The same for many hosts: an HTTP proxy that passes whole URLs to its site, with nothing else behind it.
 
     No name has to be resolved: with ``http_proxy`` set to its address in the environment, a crawler finds all hosts
     there. The ``log`` has whole URLs.
     """
 
     def asked(self, target: str) -> str:
-        """Return what is asked for by a request: the URL, with the host."""
+        """Return the requested URL, with the host."""
         return target
 
     @property
@@ -212,7 +212,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        # HTTPServer looks its own name up, which may take seconds where there is no name server.
+        # HTTPServer looks its own name up, which may take seconds without a name server.
         TCPServer.server_bind(self)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -258,7 +258,7 @@ class _Handler(StreamRequestHandler):
             version = ""
         self._conditions: dict[bytes, bytes] = {}
         self._ask: _Ask | None = getattr(self.server.owner.site, "ask", None)
-        self._headers: dict[str, str] = {}  # empty where nobody asks for them
+        self._headers: dict[str, str] = {}  # empty if nobody needs them
         keep_alive = None
         if version.startswith("HTTP/1.") and line.endswith(b"\n"):
             keep_alive = self._read_headers(version)
@@ -295,7 +295,7 @@ class _Handler(StreamRequestHandler):
         return None
 
     def _read_header(self, name: bytes, value: bytes, keep_alive: bool) -> bool:
-        """Note a condition; return whether the connection is to stay open after this header, too."""
+        """Record a conditional header; return whether the connection stays open after this header."""
         if name in (b"if-none-match", b"if-modified-since"):
             self._conditions[name] = value.strip()
         elif name == b"connection":
@@ -306,7 +306,7 @@ class _Handler(StreamRequestHandler):
         return keep_alive
 
     def _length(self) -> int:
-        """Return how many bytes of a body are to be read: none where no site asks for them, -1 if nobody knows."""
+        """Return how many bytes of a body to read: none if no site needs them, -1 if unknown."""
         length = self._headers.get("content-length", "0")
         is_known = length.isascii() and length.isdigit() and "transfer-encoding" not in self._headers
         return min(int(length[:20]), _MAX_BODY + 1) if is_known else -1
@@ -351,7 +351,7 @@ class _Handler(StreamRequestHandler):
 
 
 def _validators(page: Page) -> dict[str, str]:
-    """Return the headers by which a client can ask whether a page has changed."""
+    """Return the headers that let a client check whether a page has changed."""
     if page.status != HTTPStatus.OK:
         return {}
     tag = {"ETag": f'"{page.etag}"'} if page.etag else {}
@@ -359,7 +359,7 @@ def _validators(page: Page) -> dict[str, str]:
 
 
 def _is_same(conditions: Mapping[bytes, bytes], validators: Mapping[str, str]) -> bool:
-    """Whether a client has what it asks for: by its ETag if it names one, else by the time of the last change."""
+    """Whether a client's copy is current: by its ETag if it names one, else by the time of the last change."""
     if not validators:
         return False
     if (tags := conditions.get(b"if-none-match")) is not None:
@@ -383,7 +383,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each answer (0)")
     parser.add_argument("--months", type=int, default=0, help="the portal as it is so many months later (0)")
     parser.add_argument(
-        "--validators", action="store_true", help="send ETag and Last-Modified, and 304 for what is as it was"
+        "--validators", action="store_true", help="send ETag and Last-Modified, and 304 for unchanged content"
     )
     options = parser.parse_args(arguments)
     try:
@@ -395,7 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         print(f"{server.url} {site.n_pages} pages {site.n_targets} targets", flush=True)
         server.serve_until_interrupted()
-    except KeyboardInterrupt:  # before it waits
+    except KeyboardInterrupt:  # before it blocks
         server.stop()
 
 

@@ -1,7 +1,7 @@
-"""The spider that records a site: it asks for every URL that is linked, and writes down what each one answers.
+"""The spider that records a site: it requests every linked URL, and records the answers.
 
-What is still to be asked for follows from the recording alone. So nothing else is stored, and a crawl that was killed
-goes on where it was.
+The requests still to be made follow from the recording alone. So nothing else is stored, and a killed crawl resumes
+where it was.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ RECEIVED = "focus_received"  # meta key: bytes of the body, as they came
 _META = {"dont_redirect": True, "handle_httpstatus_all": True, "referrer_policy": "no-referrer"}
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 _SHOWN = "#shown"  # behind the URL of a page that a browser is asked for
-_DOUBTFUL = 16  # failures in a row after which it is checked whether the site is there at all
+_DOUBTFUL = 16  # failures in a row after which the site itself is checked
 
 
 class RecordSpider(scrapy.Spider):
-    """Asks for what is missing in a recording until nothing is, in the order in which the URLs were found.
+    """Requests what is missing in a recording until nothing is, in the order in which the URLs were found.
 
-    Redirects and failures are answers like any other: the writer says where they lead. But a URL that gave no response
-    is recorded only when another one does: a network that is down says nothing about a site. Bodies of sounds, images
-    and films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded where the server tells their size.
+    Redirects and failures are answers like any other: the writer says where they lead. But a URL without a response
+    is recorded only when another one responds: a network failure says nothing about a site. Bodies of sounds, images
+    and films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded if the server states their size.
 
-    Where the writer notes which pages have scripts, a browser shows these when nothing else is missing. What they link
-    to then is asked for as well.
+    If the writer notes which pages have scripts, a browser shows these when nothing else is missing. Their new links
+    are requested as well.
 
     Parameters
     ----------
     writer
-        Where the answers go. It stays open.
+        Receives the answers. It is not closed.
     limit
         URLs to record at most.
     files
-        Download files; if not, only what may be a page is downloaded where the server tells the size of the rest.
+        Download files; if not, only possible pages are downloaded if the server states the size of the rest.
     renderings
-        Pages that a browser shows at most; any number by default.
+        Maximum pages to show in a browser; no limit by default.
     credentials
         What to send in ``Authorization``, by origin, see
         :func:`~scrapy_focus.finders.kit.arguments.credentials.take_credentials`.
@@ -106,7 +106,7 @@ class RecordSpider(scrapy.Spider):
         self._flying: set[str] = set()
         self._waiting: Iterator[str] = iter(())
         self._to_render: Iterator[str] = iter(())
-        self._shown = 0  # pages for which a browser was asked
+        self._shown = 0  # pages passed to a browser
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -146,7 +146,7 @@ class RecordSpider(scrapy.Spider):
         return self._goes_on and not is_full and self._asked != self.limit
 
     def _request(self, url: str) -> scrapy.Request | None:
-        """Return the request for a URL; what cannot be asked for is recorded at once."""
+        """Return the request for a URL; one that cannot be requested is recorded at once."""
         self._asked += 1
         if 0 < self.longest < len(url):  # Scrapy would drop the link, which keeps a crawl out of endless sites
             self.record(Answer(url=url, error="ignored"))
@@ -168,20 +168,20 @@ class RecordSpider(scrapy.Spider):
         return scrapy.Request(url, self.show, errback=self.not_shown, cb_kwargs={"url": url}, meta=meta)
 
     def _probe(self) -> scrapy.Request:
-        """Return a request that says whether the site is there at all."""
+        """Return a request that shows whether the site can be reached at all."""
         self._flying.add("")  # one at a time
         url = self._alive or next(iter(self._doubted)).removesuffix(_SHOWN)
         again = {**_META, "dont_cache": True}
         return scrapy.Request(url, self.resume, errback=self.give_up, meta=again, dont_filter=True)
 
     def resume(self, response: Response) -> Iterator[scrapy.Request]:
-        """Believe the failures, as the site is there, and go on."""
+        """Record the failures, because the site can be reached, and continue."""
         self._flying.discard("")
         self._believe()
         yield from self.requests()
 
     def give_up(self, failure: Failure) -> None:
-        """Leave what failed unrecorded, as nothing else gets a response either.
+        """Leave failed URLs unrecorded, because nothing else gets a response either.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class RecordSpider(scrapy.Spider):
         raise CloseSpider("no_response")
 
     def parse(self, response: Response, url: str) -> Iterator[scrapy.Request]:
-        """Record a response, and go on."""
+        """Record a response, and continue."""
         meta = response.meta
         self._flying.discard(url)
         if "cached" not in response.flags:
@@ -207,7 +207,7 @@ class RecordSpider(scrapy.Spider):
         yield from self.requests()
 
     def failed(self, failure: Failure) -> Iterator[scrapy.Request]:
-        """Record why there is no response, and go on."""
+        """Record why there is no response, and continue."""
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
         url = request.cb_kwargs["url"]
         self._flying.discard(url)
@@ -220,7 +220,7 @@ class RecordSpider(scrapy.Spider):
         yield from self.requests()
 
     def show(self, response: Response, url: str) -> Iterator[scrapy.Request]:
-        """Record how a browser showed a page, and go on."""
+        """Record how a browser showed a page, and continue."""
         self._flying.discard(url + _SHOWN)
         self._alive = url
         self._believe()
@@ -228,7 +228,7 @@ class RecordSpider(scrapy.Spider):
         yield from self.requests()
 
     def not_shown(self, failure: Failure) -> Iterator[scrapy.Request]:
-        """Record why a browser did not show a page, and go on."""
+        """Record why a browser did not show a page, and continue."""
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
         url = request.cb_kwargs["url"]
         self._flying.discard(url + _SHOWN)
@@ -242,7 +242,7 @@ class RecordSpider(scrapy.Spider):
         yield from self.requests()
 
     def record(self, answer: Answer | Rendering) -> None:
-        """Write an answer down, or how a browser showed a page.
+        """Write an answer, or how a browser showed a page.
 
         Raises
         ------
@@ -315,8 +315,8 @@ class RecordSpider(scrapy.Spider):
 
 
 class Progress:
-    """Says how a recording stands: in the last line of a terminal, elsewhere every ``LOGSTATS_INTERVAL`` seconds in the
-    log.
+    """Reports the progress of a recording: in the last line of a terminal, elsewhere every ``LOGSTATS_INTERVAL``
+    seconds in the log.
     """
 
     def __init__(self, spider: RecordSpider, crawler: Crawler) -> None:
@@ -330,7 +330,7 @@ class Progress:
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
 
     def spider_opened(self) -> None:
-        """Start to say so."""
+        """Start reporting."""
         if sys.stderr.isatty():
             self._footer = Footer()
             self._footer.start()

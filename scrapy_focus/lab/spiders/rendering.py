@@ -1,7 +1,7 @@
-"""Pages that a browser shows while a site is recorded, and what each of them took.
+"""Pages that a browser shows while a site is recorded, and the cost of each.
 
-A recording has no scheduler of ours, which lets requests out, counts them, and knows what they cost. So the guard that
-stands between a browser and the network has another host here, which allows all that robots.txt does.
+A recording has no scheduler of this package to send requests, count them, and know their cost. So the guard between a
+browser and the network has another host here, which allows all that robots.txt does.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.ways import Asked
 
 RENDER = "focus_to_render"  # meta key: whether a browser is to show the page
-_TOOK = "focus_took"  # meta key: what that took
+_TOOK = "focus_took"  # meta key: the cost of that
 _ELSEWHERE = ("fetch", "script", "stylesheet", "xhr")  # what a page is not itself without
 
 
 class Took(NamedTuple):
-    """What a browser asked for on behalf of a page."""
+    """The requests of a browser for a page."""
 
-    requests: int = 0  # besides the page's own, those for assets left out
+    requests: int = 0  # besides the page's own, and those for shared assets
     received: int = 0  # bytes of the network for the page and these
     assets: tuple[Asset, ...] = ()
 
 
 class RecordedBrowser:
-    """The innermost downloader middleware of a recording: has a browser answer what it is to show.
+    """The innermost downloader middleware of a recording: a browser answers the requests to be rendered.
 
-    Its rules are those of live crawls, robots.txt for each request among them. A page that asked for more than itself
-    owes the host as many delays.
+    Its rules are those of live crawls, including robots.txt for each request. A page with further requests owes the
+    host as many delays.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -61,7 +61,7 @@ class RecordedBrowser:
         return middleware
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Leave the host of a page alone for as many delays as it asked for more; the handler of Scrapy's signal, after
+        """Leave the host of a page alone for one delay per further request; the handler of Scrapy's signal, after
         which the next request leaves.
         """
         visit = request.meta.get(INIT)
@@ -94,7 +94,7 @@ class RecordedBrowser:
 
 
 def rendering_of(response: Response, url: str, headers: Mapping[str, str]) -> Rendering:
-    """Return what a browser showed of a page, and what that took."""
+    """Return what a browser showed of a page, and its cost."""
     took: Took = response.meta.get(_TOOK, Took())
     return Rendering(
         url=url, status=response.status, headers=headers, body=response.body, shown_at=response.url,
@@ -103,7 +103,7 @@ def rendering_of(response: Response, url: str, headers: Mapping[str, str]) -> Re
 
 
 def failed_rendering(request: Request, url: str, error: str) -> Rendering:
-    """Return why a browser could not show a page, and what it took to find out."""
+    """Return why a browser could not show a page, and the cost of finding out."""
     took: Took = request.meta.get(_TOOK, Took())
     return Rendering(url=url, error=error, **took._asdict())
 
@@ -112,11 +112,11 @@ class _Asks(NamedTuple):
     """A script or style sheet that a page needs."""
 
     key: Key
-    is_sent: bool  # whether the network was asked for it
+    is_sent: bool  # whether the network was used for it
 
 
 class _NotingGuard(Guard):
-    """Notes which scripts and style sheets each page needs, whoever brought them."""
+    """Records which scripts and style sheets each page needs, whoever requested them."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler, _Recording(crawler), _ELSEWHERE)
@@ -132,7 +132,7 @@ class _NotingGuard(Guard):
         return stored
 
     def took(self, visit: Visit) -> Took:
-        """Return what a page took: what may be kept counts apart."""
+        """Return the cost of a page: shared assets count separately."""
         requests, received, assets = visit.requests, visit.received, {}
         for asks in self._needs.pop(visit, ()):
             kept = self.store.get(asks.key)
@@ -147,7 +147,7 @@ class _NotingGuard(Guard):
 
 
 class _Recording:
-    """What the guard of a browser asks of a crawl, where a recording takes the place of our scheduler."""
+    """What the guard of a browser needs from a crawl, if a recording takes the place of the scheduler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -157,7 +157,7 @@ class _Recording:
         return False
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
-        """What nobody reads is left out by the guard."""
+        """Unneeded resources are blocked by the guard."""
         return True
 
     async def sent(self, request: Request | None) -> bool:

@@ -1,1 +1,1 @@
-"""A synthetic news site that changes: articles are born, updated and withdrawn, and so lists of them change."""
+"""A synthetic news site that changes: articles are born, updated and withdrawn, and lists change with them."""

@@ -32,14 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each answer (0)")
-    parser.add_argument(
-        "--hosts", type=int, help="serve a web of so many sites, each in a manner of its own, as a proxy"
-    )
+    parser.add_argument("--hosts", type=int, help="serve a web of so many different sites, as a proxy")
     parser.add_argument("--per-hour", type=float, default=7.0, help="articles born in an hour (7)")
-    parser.add_argument("--archive", type=int, default=5000, help="articles that are there at first (5000)")
+    parser.add_argument("--archive", type=int, default=5000, help="articles at the start (5000)")
     parser.add_argument("--far", action="store_true", help="new articles are listed four and five clicks away")
     parser.add_argument("--waves", action="store_true", help="articles are born in waves, each on one topic")
-    parser.add_argument("--crawl-delay", type=float, default=0.0, help="seconds for which robots.txt asks (0)")
+    parser.add_argument("--crawl-delay", type=float, default=0.0, help="Crawl-delay of robots.txt in seconds (0)")
     parser.add_argument("--small-world", action="store_true", help="articles link to each other as pages of the Web do")
     parser.add_argument("--rewired", action="store_true", help="links between articles are exchanged at random")
     parser.add_argument("--topical", action="store_true", help="articles use the words of their topics")
@@ -52,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = {field.name for field in fields(Manner)}
     manner = {name: value for name, value in vars(options).items() if name in names}
     if options.hosts is not None and any(value != parser.get_default(name) for name, value in manner.items()):
-        parser.error("with --hosts, each site has a manner of its own; leave the options of one site out")
+        parser.error("with --hosts, all sites differ; omit the options of a single site")
     try:
         clock = FastClock(options.speed, BEGIN + options.from_day * DAY)
         where = (options.host, options.port, options.latency)

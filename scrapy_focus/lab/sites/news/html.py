@@ -1,4 +1,4 @@
-"""The pages of the synthetic news site as HTML, and what it says of itself in XML: sitemaps and a feed."""
+"""The pages of the synthetic news site as HTML, and its XML documents: sitemaps and a feed."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def moment(at: float) -> datetime:
 
 
 class Beyond(Protocol):
-    """To which pages of other sites the pages of one lead; each by its URL and what the link says."""
+    """The links from pages of one site to other sites; each is a URL and its anchor."""
 
     @property
     def partners(self) -> Sequence[tuple[str, str]]:
-        """To which the front page does."""
+        """The links of the front page."""
         ...
 
     def of_article(self, article: int, born: float) -> Sequence[tuple[str, str]]:
-        """Return to which an article does that was born at a time."""
+        """Return the links of an article with this birth time."""
         ...
 
 
@@ -133,11 +133,11 @@ class Pages:
         return self._page(title, body, head)
 
     def static(self, name: str) -> str | None:
-        """Return one of the pages that never change, ``None`` where there is none of this name."""
+        """Return one of the pages that never change, ``None`` if there is none of this name."""
         return self._page(name, f"<h1>{name}</h1><p>{_STATIC[name]}</p>") if name in _STATIC else None
 
     def urlset(self, origin: str, urls: Iterable[tuple[str, float | None]]) -> str:
-        """Return a sitemap of paths, with the time when each changed last, where that is said."""
+        """Return a sitemap of paths, with the time of each one's last change, if it is stated."""
         rows = "".join(
             f"<url><loc>{origin}{path}</loc>{'' if at is None else f'<lastmod>{_iso(at)}</lastmod>'}</url>"
             for path, at in urls
@@ -167,7 +167,7 @@ class Pages:
         return f'<div class="teaser"><h3>{_link(self.path(article), self.title(article))}</h3></div>'
 
     def _above(self, article: int) -> list[tuple[str, str]]:
-        """Return the lists to which an article leads."""
+        """Return the lists that an article links to."""
         plan, topic = self._plan, int(self._plan.topic[article])
         if not plan.leads_up[article]:
             return []
@@ -195,14 +195,14 @@ _XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
 def with_noise(html: str, at: float) -> str:
-    """Return a page with a clock and a token, as no two visits see it the same."""
+    """Return a page with a clock and a token, which differ at each visit."""
     token = Random(at).getrandbits(64)
     form = f'<form><input type="hidden" name="token" value="{token:x}"></form>'
     return html.replace("<main>", f'<p class="clock">{moment(at):%H:%M:%S}</p>{form}<main>', 1)
 
 
 def _dates(article: int, title: str, published: datetime, changed: datetime) -> tuple[str, str]:
-    """Return how an article says when it was published and changed: in its head, and in a line; each in one way."""
+    """Return how an article states when it was published and changed, in its head and in a line, in one format each."""
     first, last = published.isoformat(), changed.isoformat()
     match article % 4:
         case 0:
@@ -232,7 +232,7 @@ def _own_words(plan: Plan, article: int) -> list[str]:
 
 
 def _words(plan: Plan, article: int) -> Sequence[str]:
-    """Return the words of an article, those that it uses more often so many times."""
+    """Return the words of an article, with frequent ones repeated."""
     if not plan.manner.topical:
         return _WORDS
     topic = int(plan.topic[article])

@@ -1,7 +1,7 @@
-"""What happens on the synthetic news site: when each article is born, updated and withdrawn, and where it is listed.
+"""The events of the synthetic news site: when each article is born, updated and withdrawn, and where it is listed.
 
-All of it is drawn at once from a seed, so that the site at any time, forward or back, is a function of the plan and
-that time, and whoever measures a crawl knows what there was to be found when.
+All of them are drawn at once from a seed. So the site at any time, forward or back, is a function of the plan and
+that time, and a benchmark knows what there was to find when.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 Validators = Literal["right", "missing", "stuck", "restless"]
 LastMod = Literal["right", "missing", "lying"]
 
-#: When the time of every site begins, in seconds since the epoch: Monday, 5 January 2026, 0:00 UTC.
+#: The start of every site's time, in seconds since the epoch: Monday, 5 January 2026, 0:00 UTC.
 BEGIN: Final = 1_767_571_200.0
 HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
 
-_OLD = 90 * DAY  # mean age of what is in the archive when the time begins
-_UPDATES, _UPDATED = 0.8, 4 * HOUR  # of an article on average; between two of them
-_WITHDRAWN, _LIVES = 0.04, 36 * HOUR  # share of the articles, and after which time on average
+_OLD = 90 * DAY  # mean age of archived articles at the start
+_UPDATES, _UPDATED = 0.8, 4 * HOUR  # updates of an article on average; time between two of them
+_WITHDRAWN, _LIVES = 0.04, 36 * HOUR  # share of the articles, and the time to withdrawal on average
 _FADING = 0.01  # share of the archive that is withdrawn while the site is watched
 _WAVES, _WAVE, _IN_WAVE = 8 * HOUR, 3 * HOUR, 5 / 7  # between two waves, how long one lasts, share of births in waves
 _ON_FRONT = 0.3  # share of the articles on the front page, where news come in waves
@@ -38,28 +38,29 @@ _UP = 0.1  # share of the articles of a small world that lead to a list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a news site behaves. Each field stands alone, so that what matters to a crawl can be measured alone.
+    """The behaviour of a news site. Fields are independent, so that the effect of each on a crawl can be measured
+    alone.
 
     Raises
     ------
     ValueError
-        If there is no such value, or a number is out of range.
+        If a value is unknown, or a number out of range.
     """
 
     per_hour: float = 7.0  # articles born, on average
     sections: int = 30
     topics: int = 400  # in the sections; each lists its latest articles
-    archive: int = 5_000  # articles that are there when the time begins
+    archive: int = 5_000  # articles at the start
     far: bool = False  # whether new articles are listed four and five clicks from the first page, and not at once
     waves: bool = False  # whether most articles are born in waves, each on one topic, and few are on the first page
-    undated: float = 0.0  # share of the articles that do not say when they were published
+    undated: float = 0.0  # share of the articles without a publication date
     validators: Validators = "right"  # ETag and Last-Modified; stuck: they never change; restless: at each visit
     noisy: bool = False  # whether pages have a clock and a token, which change at each visit
     lastmod: LastMod = "right"  # of sitemaps; lying: always now
-    lying: float = 1.0  # share of the addresses for which a sitemap lies, where it does
+    lying: float = 1.0  # share of the addresses with a false date, if the sitemap lies
     feed: bool = True  # whether there is an RSS feed of the latest articles
     max_age: bool = False  # whether Cache-Control says how long pages may be kept
-    crawl_delay: float = 0.0  # seconds between requests for which robots.txt asks; 0: it does not
+    crawl_delay: float = 0.0  # Crawl-delay of robots.txt in seconds; 0: none
     small_world: bool = False  # whether articles link to each other as pages of the Web do, and few to lists
     rewired: bool = False  # whether the links between articles are exchanged at random; each has as many as without
     topical: bool = False  # whether articles use the words of their topics
@@ -83,7 +84,8 @@ class Manner:
 
 
 class Plan:
-    """Who is born, changed and withdrawn when; times are seconds since the epoch, columns have shape (articles,).
+    """Which articles are born, changed and withdrawn when; times are seconds since the epoch, columns have shape
+    (articles,).
 
     Articles are numbered in the order of their births. Sections are numbered from 0, and so are topics; each topic
     belongs to one section.
@@ -138,7 +140,7 @@ class Plan:
 
     @lru_cache(maxsize=1 << 14)  # noqa: B019 (a plan lives as long as its site)
     def related(self, article: int) -> tuple[int, ...]:
-        """Return the articles to which an article links; all of them are earlier."""
+        """Return the articles that an article links to; all of them are earlier."""
         return self._rewired[article] if self.manner.rewired else self._drawn(article)
 
     @cached_property
@@ -168,7 +170,7 @@ class Plan:
         return np.arange(len(self))
 
     def latest(self, of: NDArray[np.int64], at: float, n: int) -> list[int]:
-        """Return the latest of some articles that are there, the latest first, so many at most."""
+        """Return the latest of some articles that exist, latest first, up to a limit."""
         place = int(np.searchsorted(self.born[of], at, side="right"))
         found: list[int] = []
         while place and len(found) < n:
@@ -183,7 +185,7 @@ class Plan:
         yield from np.unique(times[(times > BEGIN) & (times <= self.end)]).tolist()
 
     def _drawn(self, article: int) -> tuple[int, ...]:
-        """Return the articles to which an article links, where nothing is rewired."""
+        """Return the articles that an article links to before any rewiring."""
         topic = self.topic[article]
         if self.manner.small_world:
             rng = np.random.default_rng([self.seed, 20, article])
@@ -233,7 +235,7 @@ class Plan:
 
     def _draw_changes(self, rng: np.random.Generator) -> None:
         n = len(self.born)
-        #: How much each article is liked, by a power law: others link to it the more.
+        #: The popularity of each article, by a power law: popular ones get more links.
         self.popularity: NDArray[np.float64] = 1 + rng.pareto(1.2, n)
         #: Whether each article is listed on the front page while it is new.
         self.top: NDArray[np.bool_] = rng.random(n) < (_ON_FRONT if self.manner.waves else 1.0)

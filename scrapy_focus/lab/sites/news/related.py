@@ -1,7 +1,7 @@
-"""To which earlier ones the articles of a news site link: by topic alone, as a scale-free small world, or rewired.
+"""Which earlier articles of a news site an article links to: by topic alone, as a scale-free small world, or rewired.
 
-Whether a crawler profits from the small-world property of a web is asked of two graphs in which each page has as many
-links as in the other. Only one of them has it. So links can be drawn in a way that has it, and rewired afterwards.
+To show whether a crawler profits from the small-world property of a web, one compares two graphs with the same
+degrees, only one of which has the property. So links can be drawn with the property, and rewired afterwards.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_RELATED: Final = (3, 12)  # articles to which an article links, from and to
-_NEARBY: Final = 60  # articles among which these are chosen
+_RELATED: Final = (3, 12)  # minimum and maximum links of an article to others
+_NEARBY: Final = 60  # articles that these are chosen from
 _MOST: Final = 60  # of a small world
-_OUT: Final = 1.4  # exponent of how many articles link to so many others
-_IN: Final = 2.57 - 1  # of how popular they are, which makes 2.57 of how many are linked from so many
-_PARETO: Final = 1.2  # of the popularity that is given
-_SAME: Final = (0.3, 0.6)  # share of the links to any article; of those and the ones to articles of the section
-_ROUNDS: Final = 60  # in each of which half of all pairs of links are tried
+_OUT: Final = 1.4  # exponent of the distribution of outgoing links
+_IN: Final = 2.57 - 1  # exponent of the popularity, which gives 2.57 for incoming links
+_PARETO: Final = 1.2  # of the given popularity
+_SAME: Final = (0.3, 0.6)  # share of links to any article; of these and the ones to articles of the section
+_ROUNDS: Final = 60  # rounds, each of which tries half of all pairs of links
 
 
 def by_topic(
@@ -41,7 +41,7 @@ class SmallWorld:
     Parameters
     ----------
     popularity
-        Of each article, by a power law with exponent 1.2 of what is above; others link to it the more.
+        The popularity of each article, by a power law with the exponent 1.2 above; popular ones get more links.
     """
 
     def __init__(self, popularity: NDArray[np.float64]) -> None:
@@ -53,7 +53,7 @@ class SmallWorld:
     def draw(
         self, rng: np.random.Generator, article: int, section: NDArray[np.int64], topic: NDArray[np.int64]
     ) -> tuple[int, ...]:
-        """Return earlier articles, each once; given are those of its section and of its topic, in order."""
+        """Return earlier articles, each once; the arguments are those of its section and of its topic, in order."""
         wanted = 1 + int(np.searchsorted(self._degrees, rng.random()))
         kinds = np.bincount(np.searchsorted(_SAME, rng.random(wanted)), minlength=3).tolist()
         found: list[int] = []
@@ -66,10 +66,10 @@ class SmallWorld:
 
 
 def rewired(links: list[tuple[int, ...]], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return other links of as many articles, in which each links to as many and is linked from as many.
+    """Return other links of as many articles, with the same number of links from and to each of them.
 
-    Two links that are drawn at random exchange what they lead to, often enough to leave none as it was but by chance.
-    They do not where one would then lead to a later article than its own, or where an article would have it twice.
+    Two random links exchange their targets, often enough that none is unchanged except by chance. They do not if one
+    would then lead to a later article than its own, or if an article would have it twice.
     """
     lengths = np.fromiter(map(len, links), np.int64, len(links))
     sources = np.repeat(np.arange(len(links)), lengths)
@@ -84,7 +84,7 @@ def rewired(links: list[tuple[int, ...]], rng: np.random.Generator) -> list[tupl
 def _exchanged(
     sources: NDArray[np.int64], targets: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the targets after as many exchanges between pairs of links as are allowed."""
+    """Return the targets after all allowed exchanges between pairs of links."""
     may = (targets[other] < sources[one]) & (targets[one] < sources[other])
     while True:
         after = targets.copy()

@@ -1,7 +1,7 @@
-"""A synthetic news site as it is at any time: to be served by a clock, or to be written down.
+"""A synthetic news site at any time: to be served by a clock, or to be recorded.
 
-Whoever keeps a site fresh needs one that changes, and the truth about when. Both faces of this one come of the same
-plan: a server shows it as it is now, by any clock; a recording gets each address with all that it ever answers.
+A test of revisiting needs a site that changes, and the truth about when. Both uses share one plan: a server shows the
+site as it is now, by any clock; a recording gets each address with all its answers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ON_FRONT, _IN_SECTION, _IN_TOPIC, _ON_WIRE, _IN_FEED = 15, 25, 20, 30, 20  # articles that are listed
 _PICKS = 15  # old articles on the first page, where no new ones are
-_REGIONS = 6  # pages that part the sections, where the good lists are far
+_REGIONS = 6  # intermediate pages between sections, if the good lists are far
 _PER_PAGE = 50  # articles on a page of the archive
 _PER_SITEMAP = 1000
 _ARTICLE = re.compile(r"-(\d{1,9})\Z", re.ASCII)
@@ -35,7 +35,7 @@ _KEPT = {"list": 60, "article": 600, "old": 86_400}  # seconds, of Cache-Control
 
 
 class Version(NamedTuple):
-    """What a path answers from a time on, until its next version."""
+    """The answer of a path from a time on, until its next version."""
 
     path: str
     since: float  # seconds since the epoch; the beginning, where it was so before
@@ -43,7 +43,7 @@ class Version(NamedTuple):
 
 
 class Born(NamedTuple):
-    """An article, as those who measure a crawl know it."""
+    """An article, as a benchmark knows it."""
 
     path: str
     at: float  # when it was born, in seconds since the epoch
@@ -51,28 +51,28 @@ class Born(NamedTuple):
 
 
 class NewsSite:
-    """A synthetic news site at the time that a clock says.
+    """A synthetic news site at the time of a clock.
 
-    A front page lists the latest 15 articles and leads to the sections, these list 25 and lead to their topics, these
-    list 20. Articles lead to their section, their topic, and to earlier articles on it. Where the good lists are far,
+    A front page lists the latest 15 articles and links to the sections, these list 25 and link to their topics, these
+    list 20. Articles link to their section, their topic, and to earlier articles on it. If the good lists are far,
     the first page shows old articles. New ones are then listed by topics alone, four clicks away, and by ``/wire/``,
-    five clicks away. In a small world, articles lead to other articles, and one in ten to its topic, or to its section
-    where the good lists are far. Sections alone lead to the front page, and no page to an archive. Withdrawn articles
-    answer 404 or 410.
+    five clicks away. In a small world, articles link to other articles, and one in ten to its topic, or to its
+    section if the good lists are far. Sections alone link to the front page, and no page to an archive. Withdrawn
+    articles answer 404 or 410.
 
     Parameters
     ----------
     manner
-        How it behaves; as most news sites by default.
+        Its behaviour; that of most news sites by default.
     seed
         Sites with the same parameters are the same to the byte.
     days
         For how long articles are born.
     clock
-        What time it is, in seconds since the epoch. Articles are born from
+        Returns the time, in seconds since the epoch. Articles are born from
         :data:`~scrapy_focus.lab.sites.news.plan.BEGIN` on, 5 January 2026, and in the day before that.
     beyond
-        To which other sites it leads; to none by default.
+        Its links to other sites; none by default.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class NewsSite:
     ) -> None:  # fmt: skip
         self.manner = manner if manner is not None else Manner()
         self.clock = clock
-        #: What stands before paths in sitemaps and the feed, such as ``http://127.0.0.1:8000``.
+        #: The prefix of paths in sitemaps and the feed, such as ``http://127.0.0.1:8000``.
         self.origin = ""
         self.plan = Plan(self.manner, seed=seed, days=days)
         self._html = Pages(self.plan, beyond)
@@ -103,7 +103,7 @@ class NewsSite:
         return self.answer(path, self.clock(), self.origin)
 
     def answer(self, path: str, at: float, origin: str = "") -> Page:
-        """Answer a request for a path at a time. ``origin`` stands before paths where these have to be absolute."""
+        """Answer a request for a path at a time. ``origin`` is the prefix of paths that have to be absolute."""
         bare, _, query = path.partition("?")
         if query:
             return _missing()
@@ -125,9 +125,9 @@ class NewsSite:
         ]
 
     def versions(self) -> Iterator[Version]:
-        """Yield all that each page answers from the beginning to the end, path by path, in the order of time.
+        """Yield all answers of each page from the start to the end, path by path, in the order of time.
 
-        Sitemaps, feed and robots.txt are left out. An article that is not born yet has no version.
+        Sitemaps, feed and robots.txt are skipped. An article that is not born yet has no version.
         """
         for path, times in self._histories():
             last = None
@@ -143,7 +143,7 @@ class NewsSite:
         return self._html.path(article), self._html.title(article)
 
     def hubs(self) -> list[str]:
-        """Return the paths on which new articles are listed."""
+        """Return the paths of pages that list new articles."""
         html = self._html
         topics = [html.topic_path(topic) for topic in range(self.manner.topics)]
         if self.manner.far:
@@ -151,7 +151,7 @@ class NewsSite:
         return ["/", *(html.section_path(section) for section in range(self.manner.sections)), *topics]
 
     def _histories(self) -> Iterator[tuple[str, Sequence[float]]]:
-        """Yield each path, and when its page may change."""
+        """Yield each path, and the times when its page may change."""
         plan, html = self.plan, self._html
         yield from self._histories_of_lists()
         yield from ((f"/{name}", ()) for name in ("about", "contact", "imprint"))
@@ -163,7 +163,7 @@ class NewsSite:
             yield html.path(article), [max(BEGIN, at) for at in plan.changes(article) if at < plan.end]
 
     def _histories_of_lists(self) -> Iterator[tuple[str, Sequence[float]]]:
-        """Yield the paths of the front page, of sections and of topics, and when they may change."""
+        """Yield the paths of the front page, of sections and of topics, and the times when they may change."""
         plan, html, far = self.plan, self._html, self.manner.far
         yield "/", list(plan.listed(self._picks if far else plan.on_front))
         if far:
@@ -197,7 +197,7 @@ class NewsSite:
         return self._page(path, self._html.article(article, at), at, changed, kind)
 
     def _list(self, path: str, at: float) -> str | None:
-        """Return a page that leads to others, ``None`` where the path is of none."""
+        """Return a page of links, ``None`` for any other path."""
         plan, html, far = self.plan, self._html, self.manner.far
         match path.split("/")[1:]:
             case [""]:
@@ -257,7 +257,7 @@ class NewsSite:
         return self._html.listing(name, parts, self._latest(plan.of_section[section], at, _IN_SECTION))
 
     def _list_changed(self, path: str, at: float) -> float:
-        """Return when a list changed last, as far as the births of what it lists tell."""
+        """Return when a list last changed, according to the births of its articles."""
         plan, parts = self.plan, path.split("/")
         of = plan.on_front if path == "/" else plan.everything
         if parts[1] == "s":
@@ -269,7 +269,7 @@ class NewsSite:
         return float(plan.born[latest[0]]) if latest else BEGIN - DAY
 
     def _machine(self, path: str, at: float, origin: str) -> Page | None:
-        """Return what is for machines: robots.txt, sitemaps, the feed."""
+        """Return the documents for machines: robots.txt, sitemaps, the feed."""
         plan, html = self.plan, self._html
         maps = [f"/sitemap-archive-{k + 1}.xml" for k in range(-(-len(self._old) // _PER_SITEMAP))]
         if path == "/robots.txt":
@@ -300,13 +300,13 @@ class NewsSite:
         return self._page(path, html, at, self._list_changed("/wire/", at), "list", "application/rss+xml")
 
     def _map_of(self, articles: Iterable[int], at: float, origin: str) -> Page:
-        """Return a sitemap of those articles that are there."""
+        """Return a sitemap of those articles that exist."""
         plan, html = self.plan, self._html
         there = (article for article in articles if plan.is_there(article, at))
         return self._urlset(((html.path(article), plan.changed(article, at)) for article in there), at, origin)
 
     def _urlset(self, urls: Iterable[tuple[str, float]], at: float, origin: str) -> Page:
-        """Return a sitemap, which says the time of each change as the site does it."""
+        """Return a sitemap, with the times of changes as the site states them."""
         said: list[tuple[str, float | None]] = []
         for path, changed in urls:
             if self.manner.lastmod == "missing":
@@ -318,7 +318,7 @@ class NewsSite:
         return Page.of(self._html.urlset(origin, said).encode(), mime="application/xml")
 
     def _page(self, path: str, html: str, at: float, changed: float, kind: str, mime: str = "text/html") -> Page:
-        """Return a page with its validators; ``changed`` 0: the site does not say when."""
+        """Return a page with its validators; ``changed`` 0: not stated."""
         digest, made = blake2b(html.encode(), digest_size=8).hexdigest(), html
         if self.manner.noisy and mime == "text/html":
             made = with_noise(html, at)

@@ -1,7 +1,7 @@
-"""A web of synthetic news sites that change and link to each other, each on a host of its own.
+"""A web of synthetic news sites that change and link to each other, each on a different host.
 
-A crawl of one host says nothing about sharing: which host is asked next, how often each may be asked, and whether what
-one host taught holds for the next. This web has quick hosts and slow ones, and the truth about all of them.
+A crawl of one host says nothing about sharing: which host is next, how often each may be requested, and whether
+lessons from one host hold for the next. This web has quick hosts and slow ones, and the truth about all of them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _MOST: Final = 100  # hosts
-_PARTNERS: Final = 3  # to which a front page leads
+_PARTNERS: Final = 3  # hosts that a front page links to
 _ABROAD: Final = 0.2  # share of the articles that lead to other hosts
-_LATEST: Final = 30  # articles of a host among which these are chosen
+_LATEST: Final = 30  # articles of a host that these are chosen from
 _KINDS: Final[tuple[dict[str, Any], ...]] = (
     {"per_hour": 6.0},
     {"per_hour": 0.3},
@@ -33,16 +33,16 @@ _KINDS: Final[tuple[dict[str, Any], ...]] = (
 
 
 class NewsWeb:
-    """Synthetic news sites on ``http://news00.example`` and so on, at the time that a clock says.
+    """Synthetic news sites on ``http://news00.example`` and so on, at the time of a clock.
 
-    By default six kinds of them come by turns: many articles at once, few, waves, a small world, lists that are far,
-    and no dates. Sizes are drawn: 100 to 1,600 old articles, 2 to 8 sections. Front pages lead to those of three other
-    hosts, by which all can be reached from each. One article in five leads to one or two late articles on these.
+    By default six kinds of them alternate: many articles at once, few, waves, a small world, far lists, and no dates.
+    Sizes are drawn: 100 to 1,600 old articles, 2 to 8 sections. Front pages link to those of three other hosts, so
+    that each can be reached from each. One article in five links to one or two late articles there.
 
     Parameters
     ----------
     hosts
-        How many hosts, 2 to 100; or the manner of each.
+        Number of hosts, 2 to 100; or the behaviour of each.
     seed
         Webs with the same parameters are the same to the byte.
     days, clock
@@ -90,7 +90,7 @@ class NewsWeb:
         return self.answer(url, self.clock())
 
     def answer(self, url: str, at: float) -> Page:
-        """Answer a request for a URL at a time; 502 where there is no such host, as proxies do."""
+        """Answer a request for a URL at a time; 502 for an unknown host, as proxies do."""
         scheme, _, rest = url.partition("://")
         host, slash, path = rest.partition("/")
         if scheme != "http":
@@ -110,12 +110,12 @@ class NewsWeb:
         return sorted(found, key=lambda born: born.at)
 
     def versions(self) -> Iterator[Version]:
-        """Yield all that each page answers, as each site does, host by host; their paths are URLs."""
+        """Yield all answers of each page, as each site does, host by host; their paths are URLs."""
         for site in self.sites.values():
             yield from (version._replace(path=site.origin + version.path) for version in site.versions())
 
     def hubs(self) -> list[str]:
-        """Return the URLs of pages on which new articles are listed."""
+        """Return the URLs of pages that list new articles."""
         return [site.origin + path for site in self.sites.values() for path in site.hubs()]
 
 
@@ -132,7 +132,7 @@ def manners_of(hosts: int, seed: int = 0) -> list[Manner]:
 
 
 def _partners(number: int, hosts: int, seed: int) -> list[int]:
-    """Return to which hosts one leads: to the next one, so that all can be reached, and to others."""
+    """Return the hosts that one links to: the next one, so that all can be reached, and others."""
     rng = np.random.default_rng([seed, 24, number])
     following = (number + 1) % hosts
     others = [other for other in range(hosts) if other not in (number, following)]
@@ -140,7 +140,7 @@ def _partners(number: int, hosts: int, seed: int) -> list[int]:
 
 
 class _Beyond:
-    """To which pages of other hosts the pages of one lead."""
+    """The links from pages of one host to other hosts."""
 
     def __init__(self, web: NewsWeb, number: int, partners: list[str]) -> None:
         self._web = web
@@ -149,11 +149,11 @@ class _Beyond:
 
     @property
     def partners(self) -> list[tuple[str, str]]:
-        """URLs of front pages, with what links say."""
+        """URLs of front pages, with anchors."""
         return [(f"http://{name}/", name) for name in self._partners]
 
     def of_article(self, article: int, born: float) -> list[tuple[str, str]]:
-        """Return the articles elsewhere to which one leads, which are older, with their titles."""
+        """Return older articles of other hosts that one links to, with their titles."""
         rng = np.random.default_rng([self._web.seed, 25, self._number, article])
         if rng.random() >= _ABROAD:
             return []

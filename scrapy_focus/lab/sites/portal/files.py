@@ -1,4 +1,5 @@
-"""The files of the synthetic portal: valid small documents whose exact size is known before they are built (internal).
+"""The files of the synthetic portal: valid small documents whose exact size is known before they are built
+(internal).
 
 Every format repeats one record of fixed width, and archives are stored uncompressed, so that a size is one
 multiplication: HEAD and ``Content-Length`` never build a body.

@@ -282,7 +282,7 @@ class Pages:
         )
 
     def day(self, e: int, year: int, month: int, day: int) -> str:
-        """Return a day of the calendar, on which nothing happens."""
+        """Return an empty day of the calendar."""
         return self.frame.page(
             e,
             kind="calendar-day",
@@ -293,7 +293,7 @@ class Pages:
         )
 
     def private(self, e: int) -> str:
-        """Return the form in front of what robots.txt forbids."""
+        """Return the form before pages that robots.txt forbids."""
         form = (
             '<form method="post" action="/private/login"><input name="user"><input name="pass" type="password"></form>'
         )

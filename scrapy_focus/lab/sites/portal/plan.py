@@ -67,7 +67,7 @@ class DataFile:
     n_records: int
     seed: int  # of the content; a mirror has the seed of its original
     dead: bool  # linked, yet answered with 404
-    changed: int  # month in which its content changed last, 0 for never
+    changed: int  # month of the last change of its content, 0 for never
 
     @property
     def size(self) -> int:
@@ -85,7 +85,7 @@ class Plan:
     seed : int
         Two plans with the same `pages` and `seed` are equal.
     months : int
-        So many months later: items are added, and files are added and changed.
+        Portal age in months: items are added, and files are added and changed.
     """
 
     def __init__(self, *, pages: int, seed: int, months: int = 0) -> None:
@@ -122,7 +122,7 @@ class Plan:
         return self.counts[e][section] + self.added[e][section]
 
     def listed(self, e: int, section: str, start: int, stop: int) -> list[int]:
-        """Return the items from one place of a section to another: those that were added stand at its head."""
+        """Return the items from one place of a section to another: added ones are at its head."""
         first, n = self.counts[e][section], self.n_items(e, section)
         return [n - 1 - place if place < n - first else place - (n - first) for place in range(start, min(stop, n))]
 
@@ -159,7 +159,7 @@ class Plan:
         return text[0].upper() + text[1:]
 
     def slug(self, e: int, key: str) -> str:
-        """Return the words of the title as they stand in an address."""
+        """Return the words of the title as they occur in an address."""
         return "-".join(SLUGS[e][word] for word in self._words(e, key))
 
     def sentence(self, e: int, key: str) -> str:
@@ -209,7 +209,7 @@ class Plan:
         return f"/node/{(i * len(SECTIONS) + list(SECTIONS).index(section)) * len(LANGUAGES) + e}"
 
     def path_of_node(self, number: int) -> str | None:
-        """Return the address behind ``/node/<number>``, or None if there is no such item."""
+        """Return the address that ``/node/<number>`` redirects to, or None if there is no such item."""
         number, e = divmod(number, len(LANGUAGES))
         i, index = divmod(number, len(SECTIONS))
         section = list(SECTIONS)[index]
@@ -229,12 +229,12 @@ class Plan:
         return self.bulletins if source == "archive" else 1
 
     def _grown(self, e: int, owner: int) -> Iterator[int]:
-        """Yield the months in which a data set that was there from the first got another file."""
+        """Yield the months in which an initial data set got another file."""
         if owner < self.counts[e]["data"]:
             yield from (m for m in range(1, self.months + 1) if self.draw(_GROWS, f"grows/{m}/{e}/{owner}") == 0)
 
     def _changed(self, key: str) -> int:
-        """Return the month in which a file changed last, 0 for never."""
+        """Return the month in which a file last changed, 0 for never."""
         months = range(self.months, 0, -1)
         return next((month for month in months if self.draw(_CHANGES, f"changes/{month}/{key}") == 0), 0)
 

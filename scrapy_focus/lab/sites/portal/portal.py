@@ -1,12 +1,12 @@
-"""A statistics portal that is made up page by page: a site to crawl when no real one may be.
+"""A statistics portal that is generated page by page: a site to crawl when no real one may be.
 
-A demonstration site should be large enough to defeat breadth-first search and small enough to ship. Both hold
-because a page is a function of (seed, path) and nothing else: a million pages take no more memory than two hundred.
+A demonstration site should be large enough to defeat breadth-first search and small enough to ship. Both hold because
+a page is a function of (seed, path) and nothing else: a million pages take no more memory than two hundred.
 
-What a focused crawler meets here, it meets on the portals of statistics offices: data behind paginated catalogues
-(about 11 % of the pages link to a data file, and there are about 30 data files per 100 pages), a lot of news that
-leads to more news, tables without a file, three languages, downloads without an extension or behind a redirect,
-broken links, and a release calendar that never ends.
+It has the obstacles that a focused crawler meets on the portals of statistics offices: data behind paginated
+catalogues (about 11 % of the pages link to a data file, and there are about 30 data files per 100 pages), a lot of
+news that leads to more news, tables without a file, three languages, downloads without an extension or behind a
+redirect, broken links, and a release calendar that never ends.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _FIRST, _MONTH = 1_717_200_000, 30 * 86_400  # 1 June 2024, and a month, in seco
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """An answer of a site; the body is made when it is read, and made again when it is read again."""
+    """An answer of a site; the body is made each time that it is read."""
 
     status: int
     mime: str  # media type, without parameters
     size: int  # bytes of the body
-    location: str | None = None  # where a redirect leads, absolute or relative to the path asked for
-    etag: str = ""  # names this content, without quotes; "": not known
-    modified: float = 0.0  # when it changed last, in seconds since 1970; 0: not known
+    location: str | None = None  # target of a redirect, absolute or relative to the requested path
+    etag: str = ""  # identifies this content, without quotes; "": unknown
+    modified: float = 0.0  # time of the last change, in seconds since 1970; 0: unknown
     headers: Mapping[str, str] = field(default_factory=dict, compare=False)  # further ones
     make: Callable[[], bytes] = field(repr=False, compare=False)
 
@@ -69,7 +69,7 @@ class Page:
         cls, body: bytes, *, status: int = 200, mime: str = HTML, location: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Page:  # fmt: skip
-        """Return an answer whose body is at hand."""
+        """Return an answer with a given body."""
         rest = dict(headers or {})
         return cls(status=status, mime=mime, size=len(body), location=location, headers=rest, make=lambda: body)
 
@@ -80,15 +80,15 @@ class Page:
 
 
 class StatisticsPortal:
-    """A made-up portal of a statistics office, and the truth about its data files.
+    """A synthetic portal of a statistics office, and the truth about its data files.
 
     About 11 % of the pages link to a target, and there are about 30 targets per 100 pages; portals of a few hundred
     pages scatter more (24 to 36). Everything counted is reachable by links from ``/``. Not counted in `pages`: the
     calendar, which is infinite, and ``/private/``, which robots.txt forbids and which leads nowhere.
 
-    A *target* is an address that answers 200 with one of the media types in `TARGET_MIMES`. Of a download behind a
-    redirect, the target is the address that it leads to. A mirror (the same bytes under a second address) is a
-    target of its own, as the two cannot be told apart before both are fetched. Images and films are no targets.
+    A *target* is an address that answers 200 with one of the media types in `TARGET_MIMES`. For a download behind a
+    redirect, the target is the final address. A mirror (the same bytes under a second address) is a separate target,
+    because the two cannot be distinguished before both are fetched. Images and films are not targets.
 
     Parameters
     ----------
@@ -97,12 +97,10 @@ class StatisticsPortal:
     seed : int
         Portals with the same parameters are the same to the byte, on every machine.
     endless : bool
-        Whether the calendar goes on for ever, as those of real portals do; if not, it has one year, and an exhaustive
-        crawl comes to an end.
+        Whether the calendar is endless, as on real portals; if not, it has one year, and an exhaustive crawl ends.
     months : int
-        The portal as it is so many months later. In each, about a tenth of the files change where they are, and about a
-        tenth as many are new: on new data sets and publications, at the head of their listings, and on data sets that
-        were there before.
+        Age of the portal in months. In each month, about a tenth of the files change in place, and about a tenth as
+        many are new: on new data sets and publications, at the head of their listings, and on existing data sets.
 
     Raises
     ------
@@ -276,7 +274,7 @@ class StatisticsPortal:
     def _file(self, e: int, path: str, parts: list[str], query: str) -> Page | None:
         """Return the answer for anything that is not HTML, and for short addresses."""
         if e > 0 and parts[:1] != ["archive"]:
-            return None  # files are numbered across the editions; only bulletins stand below the prefix of theirs
+            return None  # files are numbered across the editions; only bulletins are below the prefix of theirs
         match parts:
             case ["media", ("images" | "films") as kind, name]:
                 if query:
@@ -291,7 +289,7 @@ class StatisticsPortal:
         return self._download(path, parts, query)
 
     def _download(self, path: str, parts: list[str], query: str) -> Page | None:
-        """Return the data file that is at an address, or a redirect to where it is."""
+        """Return the data file at an address, or a redirect to its place."""
         file = self._data_file(path, parts, query)
         if file is None or file.dead:
             return None
@@ -304,7 +302,7 @@ class StatisticsPortal:
         return _redirect(target) if target else None
 
     def _data_file(self, path: str, parts: list[str], query: str) -> DataFile | None:
-        """Return the file at an address, or the one to which it leads."""
+        """Return the file at an address, or the one that it redirects to."""
         match parts:
             case ["files" | "archive", _, _] | ["media", _, _] if parts[1] not in ("images", "films"):
                 return self._plan.file_at(path)
@@ -372,7 +370,7 @@ def _redirect(location: str, status: int = 301) -> Page:
 
 
 def _page_number(query: str) -> int:
-    """Return the page that a query asks for: 0 without a query, -1 for any query that the site does not know."""
+    """Return the page number in a query: 0 without a query, -1 for any unknown query."""
     if not query:
         return 0
     number = query.removeprefix("page=")

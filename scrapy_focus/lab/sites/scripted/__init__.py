@@ -1,1 +1,1 @@
-"""A synthetic site of which a part can only be seen where its scripts run."""
+"""A synthetic site with parts that can only be seen if its scripts run."""

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a synthetic scripted site until Ctrl-C; the first line printed is its address and its size."""
     parser = argparse.ArgumentParser(
         prog="python -m scrapy_focus.lab.sites.scripted",
-        description="Serve a synthetic site of which a part is behind scripts.",
+        description="Serve a synthetic site with parts behind scripts.",
     )
     parser.add_argument(
         "--mix", type=int, choices=MIXES, default=72, help="percentage of the files behind scripts (72)"
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         print(f"{server.url} {site.n_pages} pages {site.n_targets} targets {site.n_blobs} blobs", flush=True)
         server.serve_until_interrupted()
-    except KeyboardInterrupt:  # before it waits
+    except KeyboardInterrupt:  # before it blocks
         server.stop()
 
 

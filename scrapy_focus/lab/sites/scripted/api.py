@@ -1,7 +1,7 @@
-"""The JSON behind the synthetic scripted site: each section of the app is asked in the manner of its make.
+"""The JSON behind the synthetic scripted site: each section of the app has its own kind of API.
 
-What is not understood is answered as real APIs do, with 400, 404 or 405 and a word why. A list beyond the last is
-empty or missing.
+Invalid requests are answered as by real APIs, with 400, 404 or 405 and a reason. A list beyond the last is empty or
+missing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Api:
         return _no(404, "no such resource")
 
     def rows(self, export: int) -> list[list[object]]:
-        """Return the rows of which the browser makes the file of an export."""
+        """Return the rows that the browser turns into the file of an export."""
         return [[f"export{export}", k, self._plan.draw("row", export, k) % 1000] for k in range(_ROWS)]
 
     def _beside(self, parts: list[str], asked: Mapping[str, object]) -> Page:
@@ -78,7 +78,7 @@ class Api:
         return _json({**self._said(section, page, size), "results": items})
 
     def _said(self, section: Section, page: int, size: int) -> dict[str, object]:
-        """Return what an answer says besides its items, by the kind of API."""
+        """Return the fields of an answer besides its items, by the kind of API."""
         pages = -(-section.datasets // size)
         if section.make == "pages":
             return {"page": page, "pages": pages, "total": section.datasets}

@@ -1,4 +1,4 @@
-"""What the pages of the synthetic scripted site load besides: a bundle of scripts, a style sheet, images, a font."""
+"""The assets of the synthetic scripted site: a bundle of scripts, a style sheet, images, a font."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RULES: Final = (
 
 
 def assets_of(plan: Plan, site: Mapping[str, object]) -> dict[str, Page]:
-    """Return the assets by their paths. ``site`` is what the scripts know of the site, as values of JSON."""
+    """Return the assets by their paths. ``site`` is the configuration for the scripts, as values of JSON."""
     rng = Random(plan.draw("assets"))
     pages = {
         "/assets/bundle.js": _asset("text/javascript", _bundle(rng, site)),

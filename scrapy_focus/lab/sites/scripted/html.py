@@ -1,4 +1,4 @@
-"""The pages of the synthetic scripted site, as they are before any script ran."""
+"""The pages of the synthetic scripted site before any script runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _HEAD: Final = (
 )
 _BUNDLE: Final = '<script src="/assets/bundle.js"></script>\n'
 _IMAGES: Final = "".join(f'<img src="/assets/{k}.png" alt="">' for k in range(IMAGES))
-_RELATED = 6  # news pages to which each leads
-_BESIDE = 20  # collections or exports to which each leads
+_RELATED = 6  # news pages that each links to
+_BESIDE = 20  # collections or exports that each links to
 _FAR = 10  # lists that a pager skips
 _MORE = ("Load more", "Show more", "More results")
 
@@ -41,7 +41,7 @@ class Pages:
             *((f"/{kind}/1", text) for kind, text in first if plan.n_of(kind)),
             *((plan.list_path(section), name.capitalize()) for name, section in plan.sections.items()),
         ]
-        #: What the app answers on each of its paths.
+        #: The answer of the app on each of its paths.
         self.shell = (
             _HEAD.format(title="Data") + "<noscript>You need to enable JavaScript to run this app.</noscript>"
             '<div id="root"></div>\n' + _BUNDLE + "</body></html>\n"

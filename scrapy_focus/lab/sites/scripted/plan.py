@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_arg
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-#: What a page is of: a static list, the app, a collection that shows more when asked, the news, or exports.
+#: The kinds of pages: a static list, the app, a collection that shows more on demand, the news, or exports.
 Kind: TypeAlias = Literal["lists", "app", "collections", "news", "exports"]
 #: How an API is asked for the next page of a list.
 Make: TypeAlias = Literal["next", "pages"]
@@ -129,12 +129,12 @@ class Plan:
         self._blobs = frozenset(order[: mix.exports // 2])
 
     def draw(self, *what: object) -> int:
-        """Return a number below 2**64 that depends on the seed and on nothing but `what` besides."""
+        """Return a number below 2**64 that depends only on the seed and `what`."""
         words = "/".join(map(str, (self.seed, *what)))
         return int.from_bytes(blake2b(words.encode(), digest_size=8).digest())
 
     def title(self, *what: object) -> str:
-        """Return what something is called."""
+        """Return the name of something."""
         subject, place = divmod(self.draw("title", *what), len(_PLACES))
         return f"{_SUBJECTS[subject % len(_SUBJECTS)].capitalize()} of the {_PLACES[place]}"
 
@@ -145,7 +145,7 @@ class Plan:
         return f"{self.draw('dataset', section.name, number) % 65_536:04x}-{number}"
 
     def number(self, section: Section, dataset: str) -> int | None:
-        """Return the number of a dataset by its id, None if there is no such."""
+        """Return the number of a dataset by its id, None if there is none."""
         found = _DATASET.match(dataset)
         if found is None or self.dataset(section, number := int(found[1])) != dataset:
             return None
@@ -160,7 +160,7 @@ class Plan:
         return f"/app/{section.name}/dataset/{self.dataset(section, number)}"
 
     def list_at(self, path: str) -> tuple[Section, int] | None:
-        """Return the section and the page of a path, None where the app has no list there."""
+        """Return the section and the page of a path, None if the app has no list there."""
         bare, _, query = path.partition("?")
         section = self.sections.get(bare.removeprefix("/app/")) if bare.startswith("/app/") else None
         if section is None:
@@ -171,7 +171,7 @@ class Plan:
         return (section, page) if exists and self.list_path(section, page) == path else None
 
     def dataset_at(self, path: str) -> tuple[Section, int] | None:
-        """Return the section and the number of a dataset by the path of its page, None where there is none."""
+        """Return the section and the number of a dataset by the path of its page, None if there is none."""
         parts = path.split("/")
         if len(parts) != 5 or parts[1] != "app" or parts[3] != "dataset" or parts[2] not in self.sections:
             return None

@@ -1,7 +1,7 @@
-"""A site of which a part can only be seen where its scripts run, and the truth about all of it.
+"""A site with parts that can only be seen if its scripts run, and the truth about all of it.
 
-Whoever decides which pages to render needs sites where it matters, where it does not, and where it is in vain. This
-one has all three in any shares. What a browser would show is computed without one, so that both can be compared.
+A test of rendering needs sites where it matters, where it does not, and where it is in vain. This one has all three
+in any shares. What a browser would show is computed without one, so that both can be compared.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class ScriptedSite:
                 yield from (self._plan.dataset_path(section, number) for number in range(section.datasets))
 
     def kind_of(self, path: str) -> Kind | None:
-        """Return the kind of an HTML page, None for the first page and for what is no page."""
+        """Return the kind of an HTML page, None for the first page and for anything but a page."""
         if self._plan.list_at(path) or self._plan.dataset_at(path):
             return "app"
         numbered = self._numbered(path)
@@ -209,16 +209,16 @@ class ScriptedSite:
         return self.kind_of(path) in ("app", "collections", "exports")
 
     def plain_links(self, path: str) -> list[str]:
-        """Return the paths to which the HTML of a page links, each once, in its order; none where there is no page."""
+        """Return the paths that the HTML of a page links to, each once, in order; none if there is no page."""
         return list(dict.fromkeys(_HREF.findall(self._page(path) or "")))
 
     def rendered_links(self, path: str, *, acted: bool = True) -> list[str]:
-        """Return the paths to which a page links in a browser, each once, in its order.
+        """Return the paths that a page links to in a browser, each once, in order.
 
         Parameters
         ----------
         path : str
-            That of an HTML page; there are no links where there is none.
+            That of an HTML page; there are no links without one.
         acted : bool
             Whether the page was scrolled, and its buttons clicked until nothing more came. What a button downloads
             from a URL is last then.
@@ -240,7 +240,7 @@ class ScriptedSite:
         return links
 
     def blob(self, path: str) -> bytes | None:
-        """Return the file that scripts make on a page when its button is clicked, None where they make none."""
+        """Return the file that scripts make on a page when its button is clicked, None if they make none."""
         kind, export = self._numbered(path) or ("lists", 0)
         if kind != "exports" or not self._plan.is_blob(export):
             return None
