@@ -1,1 +1,1 @@
-"""Models of topics: what says how relevant a page is, and what it learns that from."""
+"""Models of topics, which score how relevant a page is, and their training data."""

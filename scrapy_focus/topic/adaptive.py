@@ -1,5 +1,5 @@
-"""A model of a topic that goes on learning from the pages of the crawl, so that it is right at the frequency with which
-the topic is met, and needs no example of what is off it.
+"""A model of a topic that keeps learning from the pages of the crawl, so that it is right at the topic's frequency
+there, without examples off the topic.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ _KEPT = 400  # pages
 _MOST = 200  # examples of each kind that are learned from together with pages
 _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of other pages
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
-_TRUST = 20  # examples that say as much as keywords do, before any page was seen
-_OUTWEIGH = 40  # examples that say as much as keywords do, when pages were seen
+_TRUST = 20  # examples that count as much as keywords do, before any page was seen
+_OUTWEIGH = 40  # examples that count as much as keywords do, when pages were seen
 _HIT_WEIGHT = 0.3
-_ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
-_MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
+_ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` needs for a page on the topic
+_MANY = 10  # minimum examples for a check of what they have in common
 _EACH = 25  # pages
-_ENOUGH_PAGES = 100  # that were seen before it is said that examples are not recognised
+_ENOUGH_PAGES = 100  # pages seen before a warning that examples are not recognised
 _HIT = 0.3  # of the keywords: one of them, often enough
-_HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
-#: What changes while pages are seen.
+_HITS = 0.8  # share of the pages on a topic with that much, without evidence from examples
+#: State that changes while pages are seen.
 _STATE = (
     "frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves",
 )  # fmt: skip
 
 
 def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> NDArray[np.float64]:
-    """Return odds that are above 1 only where keywords and what was learned do not contradict each other.
+    """Return odds that are above 1 only if keywords and the learned model do not contradict each other.
 
-    Where there are no examples no page without enough keywords is called relevant, and none with them that surely is
-    not. The more examples there are, the less keywords decide. The order of those with enough of them stays, and that
-    of all others.
+    Without examples, no page without enough keywords is called relevant, and no page with enough that is clearly off
+    the topic. The more examples there are, the less keywords decide. The order of pages with enough of them is
+    unchanged, and that of all others.
 
     Parameters
     ----------
     odds
-        Of what was learned.
+        Of the learned model.
     enough
         Whether there are enough keywords.
     n
@@ -67,41 +67,41 @@ def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> N
 
 
 class AdaptiveRelevance:
-    """How likely a text is on the topic, given examples, keywords or both, and the pages that were seen so far.
+    """The probability that a text is on the topic, given examples, keywords or both, and the pages seen so far.
 
-    Until 25 pages were seen it goes by what was given. Then it learns from these too, as pages of which nobody said
-    what they are, and again after 50, 100, 200 and so on. So probabilities fit the frequency with which the topic is
-    met, and what is common on this web counts for little.
+    Until 25 pages were seen it uses only the given data. Then it also learns from these pages without labels, and
+    again after 50, 100, 200 and so on. So probabilities fit the topic's frequency in the crawl, and words that are
+    common on this web count for little.
 
     Parameters
     ----------
     positives, negatives
-        Texts of pages on the topic and off it; there may be none of the second, or of both.
+        Texts of pages on the topic and off it; the second may be empty, or both.
     keywords
         Words and phrases of the topic.
     frequency
-        The share of pages on the topic among those that are met, if it is known.
+        The share of pages on the topic among those of the crawl, if it is known.
     seed
-        Of the choice of pages that are kept.
+        Seed of the choice of pages that are kept.
 
     Raises
     ------
     ConfigError
-        If neither positives nor keywords are given, or the frequency is none.
+        If neither positives nor keywords are given, or the frequency is invalid.
 
     Attributes
     ----------
     frequency
         The share of the topic among pages, as estimated or given; one half before the first estimate.
     refits
-        How often it learned from pages; after each time, texts may score otherwise.
+        How often it learned from pages; after each time, scores of texts may change.
     alarm
-        A sentence when pages called relevant have too little of the topic to be believed, or fewer than ten examples
-        have too little in common to go by, else ``""``. The first that there is stays.
+        A sentence if pages called relevant show too little evidence of the topic, or if fewer than ten examples have
+        too little in common, else ``""``. The first alarm stays.
 
     Notes
     -----
-    It keeps at most 400 pages, by their words: about 1 MB. To learn again takes less than a second.
+    It keeps at most 400 pages, by their words: about 1 MB. Learning again takes less than a second.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class AdaptiveRelevance:
         return scores
 
     def see(self, text: str, host: str = "") -> None:
-        """Take in a page that was fetched, before it is scored."""
+        """Learn from a fetched page, before it is scored."""
         bag = self._bag(text)
         self._background.add(bag)
         if self._learned:
@@ -169,17 +169,17 @@ class AdaptiveRelevance:
             self._learn()
 
     def state(self) -> dict[str, Any]:
-        """Return what was learned from pages, to be pickled."""
+        """Return the state learned from pages, to be pickled."""
         return {name: deepcopy(getattr(self, name)) for name in _STATE}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a model that was given the same was when it returned its state."""
+        """Continue from the state of a model with the same arguments."""
         for name in _STATE:
             setattr(self, name, deepcopy(state[name]))
 
     @cached_property
     def digest(self) -> str:
-        """Identifies what was given."""
+        """Identifies the arguments."""
         return digest_of({"kind": "adaptive", **self._given}, {})
 
     def __repr__(self) -> str:
@@ -188,14 +188,14 @@ class AdaptiveRelevance:
 
     @property
     def _of_few(self) -> bool:
-        """Whether it goes by so few examples, and nothing else, that these may tell nothing."""
+        """Whether it depends on so few examples, and nothing else, that these may be insufficient."""
         return self._keywords is None and self._n_positives < _MANY
 
     def _bag(self, text: str) -> Bag:
         return Bag.of(text, 0.0 if self._keywords is None else float(self._keywords.score([text])[0]))
 
     def _watch(self, text: str, bag: Bag) -> None:
-        """Say when pages called relevant have too little of a sign: keywords, or both halves of the words."""
+        """Warn when pages called relevant have too little of a sign: keywords, or both halves of the words."""
         called = float(self.score([text])[0]) >= 0.5
         if self._keywords is not None:
             self._drift.add(called=called, sign=bag.hits >= _HIT)
@@ -214,7 +214,7 @@ class AdaptiveRelevance:
             self.alarm = self._drift.alarm_of_few(self._bags[: self._n_positives], self._background.bags)
 
     def _of_examples(self, positives: Sequence[str], negatives: Sequence[str]) -> LinearRelevance | None:
-        """Return what is learned before any page was seen; ``None`` if there is nothing but keywords."""
+        """Return the model before any page was seen; ``None`` with keywords only."""
         if not positives:
             return None
         if negatives:
@@ -241,14 +241,14 @@ class AdaptiveRelevance:
         return LinearRelevance.from_parts(header, arrays)
 
     def _learn(self) -> None:
-        """Learn again from all that was given and the pages that are kept."""
+        """Learn again from the arguments and the kept pages."""
         pages = self._background.bags
         bags = [*self._bags, *pages]
         labels = np.concatenate([self._labels, np.full(len(pages), UNKNOWN, np.int8)])
         hits = np.array([bag.hits for bag in bags])
         hit = hits[labels == UNKNOWN] >= ENOUGH
         if int((labels == ON).sum() + hit.sum()) < _ANCHORS or hit.all():
-            return  # nothing to learn from, or nothing to tell apart
+            return  # nothing to learn from, or nothing to distinguish
         words = Words(bags)
         found = learn(words.matrix(bags), hits, labels, frequency=self._known_frequency, hit_weight=_HIT_WEIGHT)
         slope, shift, _ = found.mixture

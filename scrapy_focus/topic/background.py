@@ -1,4 +1,4 @@
-"""A bounded sample of the pages that a crawl has met, as what they say without its order."""
+"""A bounded sample of the pages that a crawl has seen, as bags of words."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.uint32]
 
-_WORDS = 1_000  # different words of a page that are kept, those that come first
+_WORDS = 1_000  # different words of a page that are kept, the first ones
 
 
 class Bag(NamedTuple):
     """The words of a text, without their order."""
 
     numbers: Ints  # of the words, ascending, each once
-    damped: NDArray[np.float32]  # 1 + the logarithm of how often each comes
+    damped: NDArray[np.float32]  # 1 + the logarithm of each word's count
     hits: float = 0.0  # how much of the keywords it has, from 0 to 1
 
     @classmethod
@@ -36,7 +36,7 @@ class Bag(NamedTuple):
 
 
 class Background:
-    """A sample of pages, each of which was as likely to be kept; it takes at most 8 kB for each that is kept.
+    """A sample of pages, each kept with equal probability; it takes at most 8 kB for each kept page.
 
     Parameters
     ----------

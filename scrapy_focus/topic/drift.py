@@ -1,9 +1,9 @@
-"""Whether the pages that a model calls relevant are so, as far as an independent sign can tell.
+"""Whether the pages that a model calls relevant are so, as far as an independent sign can show.
 
-A crawl that is rewarded for what its own model calls relevant looks for more of the same, and where the model is wrong
-it finds ever more of what it is wrong about. Its own figures look well then. A sign that the model was not trained by
-tells: what has it among the pages called relevant, if many of these are wrong? Where there are few examples it may be
-that no sign tells anything; that they have nothing in common which not all pages have is said, too.
+A crawl that is rewarded by its own model looks for more of the same, and where the model is wrong it finds ever more
+of its errors. Its figures look good then. A sign that the model was not trained on reveals this: how often it occurs
+among the pages called relevant. With few examples there may be no useful sign; a warning is also given if the
+examples have nothing in common that not all pages have.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WINDOW = 100  # pages
-_LEAST = 20  # pages called relevant in it before anything is said
+_LEAST = 20  # pages called relevant in it before any warning
 _SURE = 2.6  # standard deviations: one in two hundred
 _WRONG = 0.5  # share of relevant pages among those called so, below which something is wrong
 
 
 class Drift:
-    """Compares a sign among the last pages called relevant with what it is among pages on the topic and off it.
+    """Compares the frequency of a sign among the last pages called relevant with that among pages on the topic and
+    off it.
 
-    A share t of the pages called relevant is. Of pages on the topic a share r has the sign, of others a share f. Then
-    ``t * r + (1 - t) * f`` of the pages called relevant should have it.
+    Let a share t of the pages called relevant really be so. Of pages on the topic a share r has the sign, of others a
+    share f. Then ``t * r + (1 - t) * f`` of the pages called relevant should have it.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Drift:
         self._others = [0, 0]  # pages that were not called relevant, and those of them with the sign
 
     def add(self, *, called: bool, sign: bool) -> None:
-        """Take in a page: whether the model calls it relevant, and whether it has the sign."""
+        """Record a page: whether the model calls it relevant, and whether it has the sign."""
         self._last.append((called, sign))
         if not called:
             self._others[0] += 1
@@ -67,10 +68,11 @@ class Drift:
         return sum(called for called, _ in self._last)
 
     def alarm_of_few(self, examples: Sequence[Bag], pages: Sequence[Bag]) -> str:
-        """Return a sentence if pages are called relevant, and the examples have nothing of their own, else ``""``.
+        """Return a sentence if pages are called relevant although the examples have nothing specific in common, else
+        ``""``.
 
-        Then it is not from them that the model knows what is relevant. A crawl of which nearly all pages are on the
-        topic looks alike: a few examples cannot tell one from the other.
+        Then the model's notion of relevance does not come from them. A crawl with nearly all pages on the topic looks
+        the same: a few examples cannot distinguish the two.
 
         Parameters
         ----------
@@ -88,7 +90,7 @@ class Drift:
         )
 
     def alarm(self, *, of_topic: float) -> str:
-        """Return a sentence if most pages that were called relevant lately surely are not, else ``""``.
+        """Return a sentence if most pages recently called relevant certainly are not, else ``""``.
 
         ``of_topic`` is the share of pages on the topic that have the sign.
         """
@@ -108,7 +110,7 @@ class Drift:
 
 
 def missed(recognised: int, n: int) -> str:
-    """Return a sentence if most of n examples are not recognised by what was learned without them, else ``""``.
+    """Return a sentence if most of n examples are not recognised by a model trained without them, else ``""``.
 
     >>> missed(1, 3)[:83]
     'of 3 examples 1 would be called relevant if the model had not been trained on them:'
@@ -122,9 +124,10 @@ def missed(recognised: int, n: int) -> str:
 
 
 def in_common(examples: Sequence[Bag], pages: Sequence[Bag]) -> float:
-    """Return the mean similarity of two examples, leaving out what is common to all pages: below 0 if that is all.
+    """Return the mean similarity of two examples, without what is common to all pages: below 0 if there is nothing
+    else.
 
-    It is the cosine of TF-IDF vectors from which the mean of the pages is subtracted.
+    It is the cosine of TF-IDF vectors after subtracting the mean of the pages.
 
     Examples
     --------
@@ -140,22 +143,22 @@ def in_common(examples: Sequence[Bag], pages: Sequence[Bag]) -> float:
 
 
 class Halves:
-    """Two models of the examples, each of which knows one half of the words: where both agree, the topic is likely.
+    """Two models of the examples, each of which uses one half of the words: if both agree, the topic is likely.
 
-    What both know of is common to examples and page. What only one knows of may be chance. They do not learn from pages
-    that were called relevant, only from those that are least alike to the examples.
+    Words in both models are common to examples and page; agreement of one may be chance. They do not learn from pages
+    that were called relevant, only from those least similar to the examples.
 
     Parameters
     ----------
     examples, labels
         The examples, ``ON`` or ``OFF``.
     pages, order
-        Pages that were seen, and their numbers, the least alike to the examples first.
+        Pages that were seen, and their numbers, the least similar to the examples first.
 
     Attributes
     ----------
     of_topic
-        Share of examples on the topic on which both agree, when they were not trained on them.
+        Share of examples on the topic where both agree, without training on them.
     """
 
     def __init__(
@@ -167,7 +170,7 @@ class Halves:
         (these,) = np.nonzero(on)
         self._words = Words([*examples, *pages])
         X = self._words.matrix(bags)
-        self._models: list[tuple[NDArray[np.float64], float]] = []  # weights, and the least score that is enough
+        self._models: list[tuple[NDArray[np.float64], float]] = []  # weights, and the lowest sufficient score
         held_out = np.empty((2, len(these)))
         for half in (0, 1):
             mine = X * (self._words.numbers % 2 == half)

@@ -1,4 +1,4 @@
-"""Example pages from folders: what is on a topic, and what is not."""
+"""Example pages from folders: on a topic, and off it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _TYPES = _PAGES | {".txt"}
-_SEVERAL = 3  # files in which a block stands that is left out: it is of a site, and not of a page
+_SEVERAL = 3  # files with a block that is removed: it belongs to a site, not to a page
 _BLOCKS = 1_000_000
 _SHOWN = 5  # files that a message names
 
 
 class Examples(NamedTuple):
-    """Texts, whether each is on the topic, the file of each, and the files that say nothing, which were left out."""
+    """Texts, whether each is on the topic, the file of each, and the skipped files without text."""
 
     texts: list[str]
     labels: list[bool]
@@ -36,12 +36,12 @@ class Examples(NamedTuple):
 def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) -> Examples:
     """Return the examples in two folders, those on the topic first, each folder in the order of names.
 
-    Blocks that stand in several of all these files are left out: menus, footers.
+    Blocks that are in several of all these files are removed: menus, footers.
 
     Raises
     ------
     ConfigError
-        If a folder is none, has no example, or a file cannot be read.
+        If a folder does not exist, has no example, or a file cannot be read.
     """
     if Path(positive).resolve() == Path(negative).resolve():
         raise ConfigError(
@@ -70,7 +70,7 @@ class Given(NamedTuple):
     negatives: list[str]
 
     def write(self, path: Path) -> None:
-        """Store them, so that they need not be read again where they came from; ``OSError`` if that fails."""
+        """Store them, so that their sources need not be read again; ``OSError`` if that fails."""
         write_atomically(path, gzip.compress(json.dumps(self._asdict()).encode(), mtime=0))
 
     @classmethod
@@ -95,7 +95,7 @@ def read_given(positive: str | PathLike[str] = "", negative: str | PathLike[str]
     Raises
     ------
     ConfigError
-        If a folder is none, has no example, or a file cannot be read.
+        If a folder does not exist, has no example, or a file cannot be read.
     """
     if positive and negative:
         texts, labels, *_ = read_examples(positive, negative)
@@ -116,27 +116,27 @@ def _some(folder: str | PathLike[str]) -> list[str]:
 
 
 def read_texts(folder: str | PathLike[str]) -> dict[Path, str]:
-    """Return the text of each file that :func:`read_blocks` reads, without the blocks that stand in several of them."""
+    """Return the text of each file that :func:`read_blocks` reads, without the blocks that are in several of them."""
     pages = read_blocks(folder)
     repeated = _repeated(pages.values())
     return {file: repeated.left("", blocks) for file, blocks in pages.items()}
 
 
 def read_blocks(folder: str | PathLike[str]) -> dict[Path, list[str]]:
-    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of
-    names, block by block.
+    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and its sub-folders, by file, in the order
+    of names, block by block.
 
-    Of HTML it is the title and the visible text, and a block is a paragraph, item or cell; of other files it is a line.
-    The encoding is what a byte order mark or a ``<meta>`` says, or else UTF-8 if it can be, or Windows-1252.
+    Of HTML it is the title and the visible text, and a block is a paragraph, item or cell; of other files it is a
+    line. The encoding follows from a byte order mark or a ``<meta>``, or else it is UTF-8 if valid, or Windows-1252.
 
     Raises
     ------
     ConfigError
-        If the folder is none, has no such file, or a file cannot be read.
+        If the folder does not exist, has no such file, or a file cannot be read.
     """
     path = Path(folder)
     if not path.is_dir():
-        raise ConfigError(f"{path} is no folder; name one with example pages, .txt, .html or .htm")
+        raise ConfigError(f"{path} is not a folder; name one with example pages, .txt, .html or .htm")
     files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _TYPES and file.is_file())
     if not files:
         others = sorted(file.name for file in path.rglob("*") if file.is_file())
@@ -146,7 +146,7 @@ def read_blocks(folder: str | PathLike[str]) -> dict[Path, list[str]]:
 
 
 def _repeated(pages: Iterable[Sequence[str]]) -> Repeated:
-    """Return what knows the blocks of all pages, which may be of any sites."""
+    """Return a memory for the blocks of all pages, which may be of any sites."""
     repeated = Repeated(pages=_SEVERAL, blocks_of_host=_BLOCKS, blocks=_BLOCKS)
     for blocks in pages:
         repeated.add("", blocks)
@@ -154,7 +154,7 @@ def _repeated(pages: Iterable[Sequence[str]]) -> Repeated:
 
 
 def _blocks_of(file: Path) -> list[str]:
-    """Return the text of one ``.txt`` or HTML file, with single blanks; ``ConfigError`` if it cannot be read."""
+    """Return the text of one ``.txt`` or HTML file, with single spaces; ``ConfigError`` if it cannot be read."""
     from w3lib.encoding import html_to_unicode, read_bom
 
     try:

@@ -29,20 +29,20 @@ _KINDS = (
     "PROPN",
     "VERB",
     "ADJ",
-)  # parts of speech with which some files mark their words, in this order
-_TIMES = 1.2  # as many pages on the topic as others, by share, that a word must be on
+)  # parts of speech that some files add to their words, in this order
+_TIMES = 1.2  # minimum ratio of a word's share of pages on the topic to that of others
 _CHANCE = 6.63  # exceeded by chance once in a hundred times
-_TRAINED = 20_000_000  # words that training looks at in all, where there is not enough text for it once
+_TRAINED = 20_000_000  # words that training processes in all, if the text is too short for one pass
 _LINE = 1 << 20  # bytes of the longest line that a text file of vectors may have
 
 
 class Vectors(Protocol):
-    """Word vectors: what is used of gensim's ``KeyedVectors``."""
+    """Word vectors: the used part of gensim's ``KeyedVectors``."""
 
     key_to_index: dict[str, int]
 
     def __getitem__(self, key: str) -> NDArray[np.float32]:
-        """Return the vector of a word that is there, shape (d,)."""
+        """Return the vector of a known word, shape (d,)."""
 
 
 class Judged(NamedTuple):
@@ -63,8 +63,8 @@ class Expansion(NamedTuple):
     added: list[Judged]  # above the threshold, the highest first
     rejected: list[Judged]  # the others, the highest first
     threshold: float
-    without_vector: list[str]  # keywords that took no part
-    phrases: list[str]  # keywords of more than one word: they took no part either
+    without_vector: list[str]  # keywords that were not used
+    phrases: list[str]  # keywords of more than one word: also not used
     unknown: int  # words of the pages without a vector
 
     @property
@@ -74,17 +74,17 @@ class Expansion(NamedTuple):
 
 
 def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> Expansion:
-    """Add those of some words to the keywords of a topic that are close to them.
+    """Add to the keywords of a topic those of some words that are close to them.
 
     The threshold is the mean cosine of all pairs of different keywords. A word is added if its mean cosine to the
-    keywords, the first ones alone, is above it.
+    first keywords is above it.
 
     Parameters
     ----------
     keywords
         At least two single words with a vector among them.
     words
-        Of pages on the topic, as :func:`~scrapy_focus.web.words.words_of` gives them.
+        Of pages on the topic, as :func:`~scrapy_focus.web.words.words_of` returns them.
 
     Raises
     ------
@@ -138,25 +138,25 @@ def _with_vector(words: Iterable[str], vectors: Vectors) -> list[str]:
 
 
 class Telling(NamedTuple):
-    """Which words of pages on a topic tell these from other pages."""
+    """Which words of pages on a topic distinguish these from other pages."""
 
     words: list[str]
-    common: list[str]  # those that do not, or are on too few to say, the most frequent first
+    common: list[str]  # those that do not, or are on too few pages to decide, the most frequent first
 
 
 def telling(keywords: Sequence[str], pages: Sequence[str], others: Sequence[str]) -> Telling:
-    """Part the words of pages on a topic into those that tell of it, and those that stand on any page.
+    """Split the words of pages on a topic into distinctive ones and those of any page.
 
-    A word is left to be judged if it is on so many times as many of the pages, by share, as of the others: 1.2 times,
-    and no less than the square root of what is true of the keywords, in the geometric mean. And that must be no
-    chance, which it is for one word in a hundred (by the log-likelihood ratio, Dunning 1993): of ten pages, a word is
-    on five, and on none of ten others. Without other pages there is less to go by: then a word is on two pages, and on
-    no more than the most frequent of the keywords, or on half of them.
+    A word is kept if its share of the pages is high enough relative to that of the others: 1.2 times, and at least
+    the square root of the keywords' ratio, in the geometric mean. And that must not be chance, which it is for one
+    word in a hundred (by the log-likelihood ratio, Dunning 1993): of ten pages, a word is on five, and on none of ten
+    others. Without other pages there is less evidence: then a word must be on two pages, and at most on as many as
+    the most frequent of the keywords, or on half of them.
 
     Parameters
     ----------
     keywords
-        The first ones. Those on none of the pages take no part.
+        The first ones. Those on none of the pages are not used.
     pages, others
         Texts of pages on the topic, and of others.
     """
@@ -204,7 +204,7 @@ def _surprise(there: tuple[int, int], sizes: tuple[int, int]) -> float:
 
 
 def _share(n: int, pages: int) -> float:
-    """Return the share of pages with a word, above 0 also where there was none."""
+    """Return the share of pages with a word, above 0 even if there are none."""
     return (n + 0.5) / (pages + 1)
 
 
@@ -231,15 +231,13 @@ def _plain(keyword: str) -> str:
 
 
 def entry_of(word: str, vectors: Vectors) -> str:
-    """Return the name of the entry of a word: itself, or with its part of speech (``wine_NOUN``); ``""`` if there is
-    none.
-    """
+    """Return the name of a word's entry: itself, or with its part of speech (``wine_NOUN``); ``""`` for none."""
     names = (word, *(f"{word}_{kind}" for kind in _KINDS))
     return next((name for name in names if name in vectors.key_to_index), "")
 
 
 def read_keywords(path: str | PathLike[str]) -> list[str]:
-    """Return the keywords in a text file, UTF-8: one on each line, phrases too; what stands behind ``#`` is a comment.
+    """Return the keywords in a text file, UTF-8: one on each line, including phrases; text after ``#`` is a comment.
 
     Raises
     ------
@@ -260,8 +258,8 @@ def read_keywords(path: str | PathLike[str]) -> list[str]:
 def load_vectors(path: str | PathLike[str]) -> Any:
     """Return the word vectors in a file, gensim's ``KeyedVectors``.
 
-    It may be of word2vec (text or binary), of GloVe, one of these compressed with gzip, or of gensim's own. The last is
-    a pickle: reading it runs what is in it, so that it should come from somebody you trust.
+    It may be of word2vec (text or binary), of GloVe, one of these compressed with gzip, or gensim's own. The last is
+    a pickle: reading it runs its code, so use only files from people you trust.
 
     Raises
     ------
@@ -283,7 +281,7 @@ def load_vectors(path: str | PathLike[str]) -> Any:
         return found
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path} with word vectors") from error
-    except Exception as error:  # whatever a parser makes of a file that is something else
+    except Exception as error:  # any exception of a parser for an invalid file
         raise ConfigError(
             f"{path} has no word vectors that can be read ({type(error).__name__}: {error}); it takes a file of "
             "word2vec, text or binary, of GloVe, or of gensim"
@@ -294,8 +292,8 @@ def train_vectors(texts: Iterable[str], *, width: int = 100, seed: int = 42) -> 
     """Return word vectors that are trained on some texts, gensim's ``KeyedVectors``; the same texts give the same
     vectors.
 
-    Words that occur fewer than five times have none. It takes thousands of pages to make good ones. Time is that of 20
-    million words, about a minute, or of five times the texts where that is more.
+    Words that occur fewer than five times have none. It takes thousands of pages to make good ones. The time is that
+    of 20 million words, about a minute, or of five times the texts if that is more.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""How frequent a topic is among pages of which nobody said whether they are on it, and what a score says then.
+"""The frequency of a topic among unlabelled pages, and the meaning of a score at that frequency.
 
-A classifier that was trained on as many pages of one kind as of the other takes a topic for as frequent. Its scores
-still tell the kinds apart. So the mixture of two kinds is looked for in the scores of pages as they come: where the
-examples say roughly what the scores of the topic are, the pages say how many there are.
+A classifier that was trained on as many pages of one kind as of the other assumes equal frequencies. Its scores still
+distinguish the kinds. So a mixture of two kinds is fitted to the scores of fetched pages: the examples show roughly
+what the scores of the topic are, and the pages show how many there are.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 ON, OFF, UNKNOWN = 1, 0, -1  # labels
 _ROUNDS = 40
 _START = 0.15
-_LOW, _TOP = 0.25, 0.97  # shares of pages that score less than the kinds' means are thought to be at first
-_EXAMPLE, _EXAMPLES = 5.0, 50.0  # pages for which an example counts, and all of them together, at most
+_LOW, _TOP = 0.25, 0.97  # assumed share of pages that score below the kinds' means at first
+_EXAMPLE, _EXAMPLES = 5.0, 50.0  # pages that an example counts for, and all of them together, at most
 _SEEN_ON, _SEEN_OFF = 1.0, 9.0  # pages on the topic and off it that count as seen before the first
-_APART = 0.5  # standard deviations that the kinds have between them at least
+_APART = 0.5  # minimum distance of the kinds in standard deviations
 _LEAST = 1e-3
-_LESS = 2.0  # standard errors below the estimate: to take a topic for more frequent than it is costs more than for less
+_LESS = 2.0  # standard errors below the estimate: overestimating the topic costs more than underestimating it
 _HIGHEST = 0.9  # share of the topic
-_FLOOR = 0.3  # of the estimate that is believed at least
+_FLOOR = 0.3  # minimum fraction of the estimate that is used
 
 
 class Mixture(NamedTuple):
@@ -35,12 +35,12 @@ class Mixture(NamedTuple):
     frequency: float  # share of the topic among the pages that are unknown
 
     def odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-odds that pages of these scores are on the topic, in the same shape."""
+        """Return the log-odds that pages with these scores are on the topic, in the same shape."""
         return self.slope * scores + self.shift
 
 
 def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency: float | None = None) -> Mixture:
-    """Return the two normal distributions of one width of which scores most likely are, by expectation maximization.
+    """Fit two normal distributions of one width to scores, by expectation maximization.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency:
         Shapes (n,): scores by a model that did not learn from the page itself, and ``ON``, ``OFF`` or ``UNKNOWN``. At
         least one page is on the topic, and one is unknown.
     frequency
-        The share of the topic among the unknown, where it is known.
+        The share of the topic among the unknown, if it is known.
 
     References
     ----------
@@ -87,14 +87,14 @@ def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency:
 def believed(
     examples: NDArray[np.float64], unknown: NDArray[np.float64], share: float, *, at_most: bool = True
 ) -> tuple[float, float]:
-    """Return how frequent the topic is, and how frequent it surely is: the lower end of an interval.
+    """Return the frequency of the topic, and a safe lower bound: the lower end of an interval.
 
-    Half of the pages on the topic score above the median of its examples, if these are like them. So twice the share of
-    all pages that do is one estimate. Pages that are off the topic can only add to it. The lower of it and ``share``,
-    that of a mixture, is taken: what lets one of them run away seldom does so with the other.
+    Half of the pages on the topic score above the median of its examples, if these are like them. So twice the share
+    of all pages that do is one estimate. Pages that are off the topic can only add to it. The lower of it and
+    ``share``, that of a mixture, is used: errors that inflate one of them seldom inflate the other.
 
-    Where pages differ from the examples a mixture finds too few, as measured, and these score lower than the examples.
-    The higher estimate is taken then, as it is.
+    If pages differ from the examples, a mixture finds too few, as measured, and these score lower than the examples.
+    Then the higher estimate is used unchanged.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def believed(
     share
         Of the topic among the unknown, by a mixture.
     at_most
-        Whether the lower of both is taken.
+        Whether to use the lower of both.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What to go by where there are no example pages: how many keywords of a topic a text has, and how often."""
+"""Scoring without example pages: how many keywords of a topic a text has, and how often."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_ENOUGH = 2  # different keywords on a page that is on the topic, if there are so many
+_ENOUGH = 2  # different keywords on a page that is on the topic, if the topic has so many
 _DENSE = 0.01  # share of the words of such a page that are keywords
 
 
 class KeywordRelevance:
-    """A page is on the topic if two different keywords are on it, and one word in a hundred is a keyword; or
-    more of them, where they are rarer.
+    """A page is on the topic if it has two different keywords, and one word in a hundred is a keyword; or more
+    different ones, if they are rarer.
 
-    What counts as a keyword, :class:`~scrapy_focus.learn.matching.Keywords` says. It knows no other words of the topic,
-    nor what else the keywords mean: a model that was trained on twenty pages of each kind is better. It is an object
-    with the interface of those, and so can be what a crawl goes by.
+    :class:`~scrapy_focus.learn.matching.Keywords` defines what counts as a keyword. This model knows no other words
+    of the topic, nor other meanings of the keywords: a model that was trained on twenty pages of each kind is better.
+    It has the same interface, and so can guide a crawl.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models of a topic, of whichever kind, from their files."""
+"""Models of a topic, of any kind, from their files."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.topic.examples import Given
 
-_MANY = 10  # examples of a kind, from which on pages of which nobody says what they are taught live crawls nothing
-_GIVEN = ("positive", "negative", "keywords", "frequency")  # what a model can be made of
+_MANY = 10  # examples of a kind, from which unlabelled pages no longer improved live crawls
+_GIVEN = ("positive", "negative", "keywords", "frequency")  # the possible sources of a model
 
 
 def load_relevance(path: str | PathLike[str]) -> Topic:
-    """Return the model in a file that ``save`` or ``scrapy focus-train`` wrote, of whichever kind.
+    """Return the model in a file that ``save`` or ``scrapy focus-train`` wrote, of any kind.
 
     Raises
     ------
     ConfigError
-        If the file is not there, is no model, is damaged, or comes from a newer version; or if the package that its
-        kind of model needs is not installed.
+        If the file does not exist, is not a model, is damaged, or comes from a newer version; or if the package that
+        its kind of model needs is not installed.
     """
     header, arrays = read_model(path)
     kind, version = header.get("kind"), header.get("version")
@@ -49,15 +49,15 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
 
 
 def relevance_of(model: Topic | str | PathLike[str] | Mapping[str, Any]) -> Topic:
-    """Return a model as it is, the one in a file, or one that learns from the crawl, of what there is to go by.
+    """Return a model unchanged, the one in a file, or one that learns from the crawl, from a description.
 
-    That is a dict with ``positive`` and ``negative``, folders of example pages, ``keywords`` and ``frequency``, the
-    share of all pages that are on the topic where it is known: see :func:`model_of`.
+    The description is a dict with ``positive`` and ``negative``, folders of example pages, ``keywords`` and
+    ``frequency``, the share of all pages that are on the topic if it is known: see :func:`model_of`.
 
     Raises
     ------
     ConfigError
-        For what is none of these.
+        For anything else.
     """
     if isinstance(model, Mapping):
         if unknown := sorted({str(name) for name in model} - {*_GIVEN}):
@@ -87,7 +87,7 @@ def model_of(
     Raises
     ------
     ConfigError
-        If there is nothing on the topic to go by, or some of it cannot be used.
+        If there are no data on the topic, or some of them cannot be used.
     """
     if isinstance(keywords, str) or not all(isinstance(each, str) for each in keywords):
         raise ConfigError(f"keywords is {brief(keywords)}; it takes a list of words and phrases")
@@ -102,14 +102,14 @@ def model_of(
 def made_of(given: Given, keywords: Collection[str], frequency: float | None) -> Topic:
     """Return a model of example pages, keywords, or both.
 
-    Keywords alone judge as they are. Ten examples of each kind or more, without keywords, train a model of which only
-    the probabilities follow the frequency with which the topic is met. Anything else makes a model that learns from the
+    Keywords alone are used as they are. Ten examples of each kind or more, without keywords, train a model where only
+    the probabilities follow the topic's frequency in the crawl. Anything else makes a model that learns from the
     pages of the crawl.
 
     Raises
     ------
     ConfigError
-        If there is nothing to go by, or the frequency is no share.
+        If there are no data, or the frequency is not a share.
     """
     if keywords and not given.positives and frequency is None:
         return KeywordRelevance(keywords)

@@ -1,7 +1,7 @@
-"""What words say that no example has: what the words say that are nearest to them, by word vectors.
+"""Weights for words that no example has: those of the nearest words, by word vectors.
 
-A model of few examples knows the words of pages well enough, and few of those in links: an anchor has three words, and
-none of them need be in any example. Files of word vectors know which words stand for similar things.
+A model of few examples knows enough words of pages, and few of those in links: an anchor has three words, and none of
+them need be in any example. Files of word vectors know which words have similar meanings.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from scrapy_focus.topic.expansion import Vectors
 
 _NEAREST = 10
-_MOST = 200_000  # words of a file that are looked at: the most frequent ones, which stand first
+_MOST = 200_000  # words of a file that are used: the most frequent ones, which are first
 _AT_ONCE = 1_000
 
 
 def weights_nearby(weights: Mapping[str, float], vectors: Vectors) -> dict[str, float]:
     """Return weights of words that have none, from those of the ten nearest words that have one.
 
-    It is their mean, each by the square of its cosine; what points away counts for nothing. Where fewer than ten words
-    with a weight have a vector, nothing can be said.
+    It is their mean, each weighted by the square of its cosine; opposite words do not count. If fewer than ten words
+    with a weight have a vector, there is no result.
 
     Parameters
     ----------
     weights
-        Of words, as :func:`~scrapy_focus.web.words.words_of` gives them.
+        Of words, as :func:`~scrapy_focus.web.words.words_of` returns them.
     vectors
-        Its first 200,000 words are looked at; those that are not one word are passed over.
+        Its first 200,000 words are used; entries that are not one word are skipped.
 
     Notes
     -----

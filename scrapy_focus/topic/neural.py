@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LAYERS = (300, 150, 85, 45)  # behind the LSTM, each with half of its inputs dropped out
 _LAST = (50, 10)
-_STEPS = 30  # of a pass over the examples, at least, or it learns nothing in 25 passes behind so much dropout
+_STEPS = 30  # minimum steps per pass over the examples, or it learns nothing in 25 passes with so much dropout
 _AT_ONCE = 256  # texts that are scored together
 
 
@@ -45,8 +45,8 @@ class NeuralRelevance:
     hidden
         Units of the LSTM in each direction.
     epochs, batch
-        Passes over the examples, and examples in a step; fewer, so that a pass has thirty steps, where there are not so
-        many.
+        Passes over the examples, and examples in a step; fewer if there are not many, so that a pass has thirty
+        steps.
     rate
         Step size of Adam.
     max_words
@@ -57,13 +57,13 @@ class NeuralRelevance:
 
     Notes
     -----
-    With the defaults the model has some two million numbers, and ``max_words`` times ``width`` for the words: 20 MB in
-    memory, in a file, and in each checkpoint of a crawl that holds it.
+    With the defaults the model has some two million numbers, and ``max_words`` times ``width`` for the words: 20 MB
+    in memory, in a file, and in each checkpoint of a crawl with it.
 
     **As published**: 300 words of 300 dimensions, 300 units in each direction, mean over the words, dense layers of
     300, 150, 85, 45, 50 and 10 units, dropout of one half, Adam at 0.001, 25 epochs. **As released**: one epoch,
-    keywords of the topic as inputs beside the text, and an English stop list; none of these here. Without vectors from
-    a file, those of the words are learned along.
+    keywords of the topic as inputs beside the text, and an English stop list; none of these here. Without vectors
+    from a file, those of the words are also learned.
 
     References
     ----------
@@ -99,9 +99,9 @@ class NeuralRelevance:
         self._arrays: dict[str, NDArray[Any]] = {}  # parameters by name, and "words" of shape (n_words + 1, d), float16
 
     def fit(self, texts: Sequence[str], labels: Sequence[bool], *, vectors: Vectors | None = None) -> NeuralRelevance:
-        """Learn from examples alone, whatever was learned before; ``labels`` say which texts are on the topic.
+        """Learn from examples, discarding earlier learning; ``labels`` say which texts are on the topic.
 
-        With ``vectors`` only words that have one are known, and these vectors stay as they are.
+        With ``vectors`` only words that have one are known, and these vectors do not change.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class NeuralRelevance:
         return self
 
     def _first_table(self, vectors: Vectors | None) -> Any:
-        """Return a vector for each word before learning, behind one for no word, shape (n_words + 1, width)."""
+        """Return a vector for each word before learning, after one for no word, shape (n_words + 1, width)."""
         torch = _torch()
         if vectors is None:
             return torch.randn(len(self._words) + 1, self.width) * 0.1
@@ -222,7 +222,7 @@ class NeuralRelevance:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the parameters: two models with one digest score alike."""
+        """Identifies the parameters: two models with one digest give the same scores."""
         return digest_of({**self._header(), "words": self._words}, self._arrays)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -232,8 +232,8 @@ class NeuralRelevance:
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> NeuralRelevance:
-        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit
-        together.
+        """Make a model from the contents of a file; ``KeyError``, ``TypeError`` or ``ValueError`` if they are
+        inconsistent.
         """
         model = cls(**header["parameters"])
         model.prior = float(header["prior"])
@@ -265,7 +265,7 @@ def _odds(net: Any, rows: list[NDArray[np.int64]]) -> Any:
     lengths = torch.tensor([len(row) for row in rows])
     words = net["words"](rnn.pad_sequence([torch.from_numpy(row) for row in rows], batch_first=True))
     packed = rnn.pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
-    states, _ = rnn.pad_packed_sequence(net["lstm"](packed)[0], batch_first=True)  # zero behind the end of a text
+    states, _ = rnn.pad_packed_sequence(net["lstm"](packed)[0], batch_first=True)  # zero after the end of a text
     return net["dense"](states.sum(dim=1) / lengths[:, None])[:, 0]
 
 

@@ -1,5 +1,5 @@
-"""How likely a text is on the topic: a model that is trained on examples, and scores a page or forty link texts in a
-millisecond.
+"""The probability that a text is on the topic: a model trained on examples that scores a page or forty link texts in
+a millisecond.
 """
 
 from __future__ import annotations
@@ -26,44 +26,45 @@ if TYPE_CHECKING:
 _FOLDS = 5  # of the calibration
 _FEW = 0.05  # of the words of a page
 _TELLING = 50  # words of each class that a model can name
-UNSURE = 0.49  # the most that a text may score of which a model knows no word: it is not on the topic
-SURE = 30.0  # log-odds beyond which no float tells the probability from 0 or 1 any more, nearly
+UNSURE = 0.49  # maximum probability of a text without a known word: it is not on the topic
+SURE = 30.0  # log-odds beyond which floats hardly distinguish the probability from 0 or 1
 
 
 class LinearRelevance:
     """Logistic regression over the words of a text, weighted by TF-IDF: trained in seconds on ten examples or 10,000.
 
-    It knows no language: words are runs of letters and digits in lower case, and in scripts without blanks pairs of
-    characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on
-    the topic, if it is as frequent on the web as among the examples, or as ``frequency`` says.
+    It works for any language: words are runs of letters and digits in lower case, and pairs of characters in scripts
+    without spaces. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more
+    are on the topic, if it is as frequent on the web as among the examples, or as ``frequency`` says.
 
     Parameters
     ----------
     max_words
         Words that are kept, those that occur in most examples.
     strength
-        How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it
-        pages are judged a little better, and link texts worse.
+        How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. A larger
+        number makes scores of pages a little better, and those of link texts worse.
     frequency
-        The share of the pages of the web to crawl that are on the topic, between 0 and 1, where it is known. By
-        default, it is taken to be that of the examples, which is far too much for most webs.
+        The share of the pages of the web to crawl that are on the topic, between 0 and 1, if it is known. By default,
+        it is assumed to be that of the examples, which is far too much for most webs.
 
     Attributes
     ----------
     prior
-        The probability of a text of which no word is known: ``frequency``, or the share of examples on the topic; but
+        The probability of a text without a known word: ``frequency``, or the share of examples on the topic; but
         below one half.
     telling
-        The words that say most for each of the classes, ``"on topic"`` and ``"off topic"``, the strongest first.
+        The strongest words for each of the classes, ``"on topic"`` and ``"off topic"``, the strongest first.
 
     Notes
     -----
     A word is known by 32 bits of a hash. A model of 65,536 words takes 0.8 MB of memory. A page of 20 kB is scored in
     about a millisecond, forty link texts in a tenth of one.
 
-    What a model adds to the log-odds of a page whatever its words are makes up for what is common to all pages. A link
-    text has nothing of that: the fewer words a text has, against a page, the closer is this part to that of ``prior``.
-    Otherwise links without any known word would stand before or behind all others, only because pages are long.
+    The part of the log-odds that does not depend on words compensates for what is common to all pages. A link text
+    has nothing of that: the fewer words a text has, compared with a page, the closer is this part to that of
+    ``prior``. Otherwise links without any known word would rank before or after all others, only because pages are
+    long.
 
     Examples
     --------
@@ -90,10 +91,10 @@ class LinearRelevance:
         self._idf = np.zeros(0, np.float32)
         self._weights = np.zeros(0, np.float32)  # for a word of a text: its weight times its idf
         self._bias = 0.0
-        self._few = 0.0  # words of a text for which prior and bias have the same weight
+        self._few = 0.0  # words of a text at which prior and bias have the same weight
 
     def fit(self, texts: Sequence[str], labels: Sequence[bool]) -> LinearRelevance:
-        """Learn from examples alone, whatever was learned before; ``labels`` say which texts are on the topic.
+        """Learn from examples, discarding earlier learning; ``labels`` say which texts are on the topic.
 
         Raises
         ------
@@ -132,15 +133,15 @@ class LinearRelevance:
         return self
 
     def widen(self, vectors: Vectors, texts: Sequence[str]) -> int:
-        """Know words that the examples did not have, by word vectors; return how many more there are.
+        """Add words that the examples did not have, by word vectors; return how many there are.
 
-        Few words of a link are in any example, so that links are judged better. Pages have enough that are, and are
-        judged about as before. See :func:`~scrapy_focus.topic.nearby.weights_nearby`.
+        Few words of a link are in any example, so that scores of links improve. Pages have enough that are, and their
+        scores hardly change. See :func:`~scrapy_focus.topic.nearby.weights_nearby`.
 
         Parameters
         ----------
         vectors
-            Of the language of the topic, such as :func:`~scrapy_focus.topic.expansion.load_vectors` gives.
+            Of the language of the topic, such as :func:`~scrapy_focus.topic.expansion.load_vectors` returns.
         texts
             The examples that the model was trained on: it knows their words by hashes alone.
         """
@@ -166,7 +167,7 @@ class LinearRelevance:
         return len(added)
 
     def _matrix(self, rows: Sequence[NDArray[np.uint32]]) -> Any:
-        """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of
+        """Choose the known words from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of
         length 1.
         """
         from scipy.sparse import csr_array
@@ -211,7 +212,7 @@ class LinearRelevance:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the parameters: two models with one digest score alike."""
+        """Identifies the parameters: two models with one digest give the same scores."""
         return digest_of({"kind": self.kind, **self._scalars()}, self._arrays())
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -228,8 +229,8 @@ class LinearRelevance:
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> LinearRelevance:
-        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit
-        together.
+        """Make a model from the contents of a file; ``KeyError``, ``TypeError`` or ``ValueError`` if they are
+        inconsistent.
         """
         model = cls(**header["parameters"])
         model._numbers = arrays["numbers"].astype(np.uint32, casting="equiv")
@@ -242,7 +243,7 @@ class LinearRelevance:
         return model
 
     def _fits(self) -> bool:
-        """Whether arrays are of one size, the numbers of words rise, and all values are such as learning gives."""
+        """Whether arrays are of one size, the numbers of words rise, and all values are possible results of learning."""
         if len({array.shape for array in self._arrays().values()}) != 1:
             return False
         if self._numbers.ndim != 1 or (np.diff(self._numbers.astype(np.int64)) <= 0).any():
@@ -263,11 +264,11 @@ class LinearRelevance:
 
 
 def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training,
-    and the share of pages on the topic for which they are: that of the examples.
+    """Return slope and shift of log-odds that calibrate them on held-out examples, and the share of pages on the
+    topic that this assumes: that of the examples.
 
-    It leaves ``model`` trained on a part of them. (1, 0, 0.5) where there are too few examples, or what was learned
-    from some says nothing about the others: classes have equal weight in training.
+    It leaves ``model`` trained on a part of them. (1, 0, 0.5) if there are too few examples, or the learned part does
+    not predict the others: classes have equal weight in training.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold

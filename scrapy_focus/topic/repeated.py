@@ -1,8 +1,8 @@
-"""Text that repeats on the pages of a site: menus, footers, boxes. It says what the site is, and not what a page is on.
+"""Text that repeats on the pages of a site: menus, footers, boxes. It describes the site, and not the page.
 
-A model that is trained on pages of few sites would learn their menus, and one that is asked about a page would judge
-the menu along. Nothing says what a menu is; so what was seen on several pages of a host is taken for one. Pages that
-are copies of each other repeat as a whole, though, and must not end up empty.
+A model that is trained on pages of few sites would learn their menus, and it would also score the menu of a page.
+Nothing marks a menu; so text that was seen on several pages of a host is treated as one. But pages that are copies of
+each other repeat as a whole, and must not end up empty.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from zlib import crc32
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LEFT = 0.05  # share of the words of a page that must be left, or else all of it is
+_LEFT = 0.05  # minimum share of the words of a page that must remain, or else the whole page is kept
 _NUMBER = re.compile(r"\d+")
 
 
 class Repeated:
-    """Leaves out the blocks of a page that were seen on several pages of its host.
+    """Removes the blocks of a page that were seen on several pages of its host.
 
-    Of the first pages of a host nothing is known, and all of their text is left.
+    The first pages of a host keep their whole text, because nothing is known of it.
 
     Parameters
     ----------
     pages
-        On how many pages of a host a block is seen that is left out, the page itself among them.
+        Number of pages of a host at which a block is removed, including the page itself.
     blocks_of_host
-        Different blocks of a host that are remembered. Where there are more, those that were seen once are forgotten.
+        Different blocks of a host to remember. Beyond that, those that were seen once are forgotten.
     blocks
-        Of all hosts together. Where there are more, the hosts whose pages came least lately are forgotten.
+        Of all hosts together. Beyond that, the hosts whose last page is oldest are forgotten.
 
     Notes
     -----
-    Two blocks are equal if they differ in nothing but numbers. They are known by 32 bits of a hash. *Memory*: about 100
-    bytes a block, 20 MB at most by default. *Time* is linear in the text of a page: some 0.5 ms for 500 blocks.
+    Two blocks are equal if they differ in nothing but numbers. They are known by 32 bits of a hash. *Memory*: about
+    100 bytes a block, 20 MB at most by default. *Time* is linear in the text of a page: some 0.5 ms for 500 blocks.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Repeated:
         self._n = 0  # blocks of all hosts
 
     def strip(self, host: str, blocks: Sequence[str]) -> str:
-        """Note the blocks of a page that comes for the first time, and return its text without those that repeat."""
+        """Record the blocks of a new page, and return its text without those that repeat."""
         self.add(host, blocks)
         return self.left(host, blocks)
 
     def add(self, host: str, blocks: Sequence[str]) -> None:
-        """Note the blocks of a page. To be called once for each page."""
+        """Record the blocks of a page. Call it once for each page."""
         counts = self._counts.setdefault(host, {})
         self._counts.move_to_end(host)
         before = len(counts)
@@ -77,14 +77,15 @@ class Repeated:
             self._n -= len(self._counts.popitem(last=False)[1])
 
     def left(self, host: str, blocks: Sequence[str]) -> str:
-        """Return the text of a page without the blocks that repeat on its host; all of it if next to nothing is left.
+        """Return the text of a page without the blocks that repeat on its host; the whole text if almost nothing is
+        left.
 
         Parameters
         ----------
         host
-            Whatever pages with one menu have in common.
+            An identifier that pages with the same menu share.
         blocks
-            As :func:`~scrapy_focus.web.html.page_blocks` gives them.
+            As :func:`~scrapy_focus.web.html.page_blocks` returns them.
         """
         counts = self._counts.get(host, {})
         left = [block for block in blocks if counts.get(_number(block), 0) < self.pages]
@@ -94,11 +95,11 @@ class Repeated:
         return " ".join(left)
 
     def state(self) -> dict[str, dict[int, int]]:
-        """Return what was noted, as plain values: by host, on how many pages each block was."""
+        """Return the state as plain values: by host, on how many pages each block was."""
         return {host: dict(counts) for host, counts in self._counts.items()}
 
     def restore(self, state: dict[str, dict[int, int]]) -> None:
-        """Know what was noted before."""
+        """Restore a saved state."""
         self._counts = OrderedDict((host, dict(counts)) for host, counts in state.items())
         self._n = sum(map(len, self._counts.values()))
 

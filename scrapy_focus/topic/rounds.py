@@ -1,9 +1,9 @@
-"""Learning from a few examples and from many pages of which nobody said what they are.
+"""Learning from a few examples and from many unlabelled pages.
 
-Pages of a crawl are mostly off the topic, but which? Many are on it where the crawl does well. Taken for what is off
-it they would teach that the very words of the topic are off it. So first only those are taken that have least in common
-with the examples. Then each is taken for as much on the topic as the model of the last round found it, when it was
-trained without this page.
+Pages of a crawl are mostly off the topic, but which? Many are on it if the crawl does well. Treating them as off the
+topic would teach that the very words of the topic are off it. So first only those are used that have least in common
+with the examples. Then each page counts as on the topic to the extent that the model of the last round found, when it
+was trained without this page.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SAME_ORDER = 0.6  # rank correlation of pages before and after learning: 0.67 to 0.95 on one web, to 0.43 across webs
-_RARE = 0.15  # share of the topic up to which nearly all pages may be taken for off it at first
-_SOME_EXAMPLES = 5  # of which the median says something
+_RARE = 0.15  # share of the topic up to which nearly all pages may count as off it at first
+_SOME_EXAMPLES = 5  # minimum number of values for a median
 _FOLDS = 4
 _STRENGTH = 5.0  # inverse of the regularization
 _STEPS = 8  # of Newton
 _TOO_LITTLE = 1e-3
-ENOUGH = 0.5  # of the keywords that a page needs to be taken for one that is on the topic
+ENOUGH = 0.5  # of the keywords that a page needs to count as on the topic
 
 
 class Learned(NamedTuple):
-    """A linear model of words, and what its scores say."""
+    """A linear model of words, and statistics of its scores."""
 
     weights: Floats  # of each word of a text of length 1, shape (n_words,)
     hits: float  # weight of how many keywords a text has
@@ -55,7 +55,7 @@ def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | 
     frequency
         Share of the topic among the unknown, if it is known.
     hit_weight
-        How much of all that they say texts say by their keywords.
+        Weight of the keywords in the score of a text.
     """
     K = (X @ X.T).toarray() + hit_weight**2 * np.outer(hits, hits)
     unknown, off = labels == UNKNOWN, labels == OFF
@@ -82,20 +82,20 @@ def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | 
 
 
 class Way(NamedTuple):
-    """What is made of pages of which nobody said what they are."""
+    """How unlabelled pages are used."""
 
-    first_on: float  # share of them that are taken for on the topic at first
-    first_off: float  # share that are taken for off the topic at first
-    last_off: float  # share that may be so at last
-    anchored: float  # of what is on the topic: the examples, at least
+    first_on: float  # share of them that count as on the topic at first
+    first_off: float  # share that count as off the topic at first
+    last_off: float  # share that may do so at last
+    anchored: float  # minimum weight of what is on the topic: the examples, at least
 
 
-#: Where nearly all pages are off the topic, and those on it are like the examples.
+#: If nearly all pages are off the topic, and those on it are like the examples.
 RARE = Way(0.0, 0.9, 1.0, 0.9)
-#: Where many are on it, as in a crawl that goes well.
+#: If many are on it, as in a crawl that goes well.
 SOME = Way(0.0, 0.3, 1.0, 0.8)
-#: Where many are on it, or all pages differ from the examples, as those of another web do: what is learned is what
-#: tells pages of this web apart.
+#: If many are on it, or all pages differ from the examples, as those of another web do: it learns what distinguishes
+#: pages of this web.
 OFTEN = Way(0.1, 0.3, 0.6, 0.1)
 
 
@@ -152,7 +152,7 @@ def _folds(labels: NDArray[np.int8]) -> NDArray[np.intp]:
 
 
 def _alike(K: Floats, on: NDArray[np.bool_], off: NDArray[np.bool_], hits: Floats) -> Floats:
-    """Return how much texts have in common with those on the topic, before anything is learned from the unknown."""
+    """Return the similarity of texts to those on the topic, before anything is learned from the unknown."""
     parts = [(K[:, on].sum(axis=1) - np.where(on, np.diag(K), 0)) / np.maximum(on.sum() - on, 1), hits]
     if off.any():
         i, alphas, bias = fit(K, on.astype(np.float64), off.astype(np.float64), on)
@@ -166,7 +166,7 @@ def fit(
 ) -> tuple[NDArray[np.intp], Floats, float]:
     """Return which texts are learned from, the coefficient of each, and the bias of a logistic regression.
 
-    Both classes weigh the same, and in the positive one the anchors at least ``anchored``.
+    Both classes have the same weight, and in the positive one the anchors at least ``anchored``.
     """
     (i,) = np.nonzero(positive + negative > _TOO_LITTLE)
     one, other, anchors = positive[i], negative[i], anchors[i]

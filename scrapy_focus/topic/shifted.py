@@ -1,8 +1,8 @@
-"""A model of a topic whose probabilities fit how frequent the topic is among the pages that are met.
+"""A model of a topic whose probabilities fit the frequency of the topic in the crawl.
 
-A classifier that was trained on as many pages on a topic as off it takes the topic for as frequent everywhere. Where it
-is rare, most of the pages that it calls relevant are not. What it says of one page against another stays true, though:
-only the log-odds of all pages are too high, by one number.
+A classifier that was trained on as many pages on a topic as off it assumes that frequency everywhere. If the topic is
+rare, most of the pages that it calls relevant are not. The comparison of two pages stays valid, though: only the
+log-odds of all pages are too high, by one number.
 """
 
 from __future__ import annotations
@@ -24,44 +24,43 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.mission import Topic
 
-_FIRST = 25  # pages after which the frequency is estimated first; again whenever they are half as many more
+_FIRST = 25  # pages before the first estimate; again whenever they are half as many more
 _KEPT = 1_000  # pages, the last
 _USUAL, _BEFORE = 0.05, 10.0  # how frequent a topic is before any page was seen, and for how many pages that counts
 _MOST_FREQUENT = 0.5
-_WINDOW, _ALL = 100, 0.85  # the last pages, and the share of them that are called relevant where something may be wrong
+_WINDOW, _ALL = 100, 0.85  # the last pages, and the share of them called relevant that indicates a problem
 _ROUNDS = 100
-_MOST = 30.0  # log-odds beyond which no float tells a probability from 0 or 1, nearly
+_MOST = 30.0  # log-odds beyond which floats hardly distinguish a probability from 0 or 1
 
 
 class ShiftedRelevance:
     """The probabilities of a model, at the frequency of the topic among the pages that were seen.
 
-    That frequency is estimated by expectation maximization over the last 1,000 pages, without any label: pages count by
-    how probable they are at the frequency so far, and 10 pages count beforehand, of which 5 % are on the topic. It is
-    one half at most, as among the examples: a crawl goes where the model finds the topic, also where it errs, and more
-    of the same would make it surer. The order of texts is that of the model.
+    That frequency is estimated by expectation maximization over the last 1,000 pages, without labels. Pages count by
+    their probability at the current estimate, and 10 prior pages are added, of which 5 % are on the topic. It is one
+    half at most, as among the examples: a crawl goes where the model finds the topic, even where it errs, and a
+    higher frequency would make it more certain of its errors. The order of texts is that of the model.
 
     Parameters
     ----------
     model
-        A model that takes the topic for as frequent as all others, such as
-        :class:`~scrapy_focus.topic.relevance.LinearRelevance`.
+        A model that assumes equal frequencies, such as :class:`~scrapy_focus.topic.relevance.LinearRelevance`.
     frequency
         The share of pages on the topic, if it is known.
 
     Raises
     ------
     ConfigError
-        If the frequency is no share between 0 and 1.
+        If the frequency is not a share between 0 and 1.
 
     Attributes
     ----------
     frequency
-        As estimated or given; ``None`` before the first estimate, and probabilities are those of the model.
+        As estimated or given; ``None`` before the first estimate, while probabilities are those of the model.
     refits
         How often it was estimated.
     alarm
-        A sentence when nearly all of the last 100 pages were called relevant, else ``""``.
+        A sentence if nearly all of the last 100 pages were called relevant, else ``""``.
 
     Notes
     -----
@@ -105,7 +104,7 @@ class ShiftedRelevance:
         return scores if self.frequency is None else _probabilities(_odds(scores) + log_odds(self.frequency))
 
     def see(self, text: str, host: str = "") -> None:
-        """Take in a page that was fetched, before it is scored."""
+        """Learn from a fetched page, before it is scored."""
         odds = float(_odds(self.model.score([text]))[0])
         self._odds.append(odds)
         self._called.append(odds + (0.0 if self.frequency is None else log_odds(self.frequency)) >= 0)
@@ -121,20 +120,20 @@ class ShiftedRelevance:
             self._estimate()
 
     def state(self) -> dict[str, Any]:
-        """Return what was learned from pages."""
+        """Return the state learned from pages."""
         names = ("frequency", "refits", "alarm", "_seen", "_next")
         last = {"_odds": np.array(self._odds), "_called": np.array(self._called, np.bool_)}
         return {name: getattr(self, name) for name in names} | last
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be as one of the same model was when it returned its state."""
+        """Restore the state of an object with the same model."""
         self.__dict__.update(
             state, _odds=deque(state["_odds"].tolist(), _KEPT), _called=deque(state["_called"].tolist(), _WINDOW)
         )
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the model and the frequency that is known."""
+        """Identifies the model and the known frequency."""
         return blake2b(f"shifted {self.model.digest} {self._known}".encode(), digest_size=16).hexdigest()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How well a model tells pages on a topic from others, on examples that it was not trained on."""
+"""How well a model distinguishes pages on a topic from others, on examples that it was not trained on."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ MEASURES = ("precision", "recall", "F1")
 
 
 class Validation(NamedTuple):
-    """What cross-validation found: ``measures`` has a row for each fold, class and measure, shape (n_folds, 2, 3).
+    """The results of cross-validation: ``measures`` has a row for each fold, class and measure, shape (n_folds, 2,
+    3).
 
-    The classes are in the order of ``CLASSES``, the measures in that of ``MEASURES``. ``scores`` are the probabilities
-    of all examples, each by the model that was not trained on it, shape (n,).
+    The classes are in the order of ``CLASSES``, the measures in that of ``MEASURES``. ``scores`` are the
+    probabilities of all examples, each by the model that was not trained on it, shape (n,).
     """
 
     measures: NDArray[np.float64]
@@ -39,9 +40,9 @@ class Validation(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a model is worth where a share of the pages is on the topic.
+    """The quality of a model if a share of the pages is on the topic.
 
-    ``low`` and ``high`` are what the precision lies between, nine times in ten, by the number of examples.
+    ``low`` and ``high`` are a 90 % interval of the precision, given the number of examples.
     """
 
     frequency: float
@@ -52,10 +53,10 @@ class Expected(NamedTuple):
 
 
 def expected(found: NDArray[np.bool_], true: NDArray[np.bool_], frequency: float) -> Expected:
-    """Return what a model is worth where the topic has a frequency, from what it found among examples, both shape (n,).
+    """Return the quality of a model at a frequency of the topic, from its results on examples, both shape (n,).
 
-    The share of pages on the topic that are found, and that of the others, do not depend on how many there are of each;
-    precision does. Where no page off the topic was found, their share is still not zero: the rates are means under
+    The share of pages on the topic that are found, and that of the others, do not depend on how many there are of
+    each; precision does. If no page off the topic was found, their share is still not zero: the rates are means under
     Jeffreys' prior, half a page more on either side.
 
     Examples
@@ -81,7 +82,7 @@ def expected(found: NDArray[np.bool_], true: NDArray[np.bool_], frequency: float
 def cross_validate(
     fit: Fit, texts: Sequence[str], labels: Sequence[bool], *, folds: int = 5, threshold: float = 0.5, seed: int = 42
 ) -> Validation:
-    """Train on all folds but one, and judge that one, for each of them.
+    """Train on all folds but one, and test on that one, for each of them.
 
     Every fold has the same share of both classes, as nearly as can be.
 
@@ -110,9 +111,7 @@ def cross_validate(
 
 
 def measure(found: NDArray[np.bool_], true: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of what was found among examples, both shape (n,); 0 where nothing was or is
-    there.
-    """
+    """Return precision, recall and F1 of results on examples, both shape (n,); 0 if there are none."""
     right = float((found & true).sum())
     precision = right / max(1, int(found.sum()))
     recall = right / max(1, int(true.sum()))
