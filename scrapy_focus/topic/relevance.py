@@ -243,7 +243,7 @@ class LinearRelevance:
         return model
 
     def _fits(self) -> bool:
-        """Whether arrays are of one size, the numbers of words rise, and all values are possible results of learning."""
+        """Whether arrays are of one size, the numbers of words rise, and all values are valid."""
         if len({array.shape for array in self._arrays().values()}) != 1:
             return False
         if self._numbers.ndim != 1 or (np.diff(self._numbers.astype(np.int64)) <= 0).any():

@@ -60,7 +60,7 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "words.txt", "seeds": SEED}, "words.txt cannot be read"),
         ({"keywords": "!", "seeds": SEED}, "keywords is ['!']"),
         ({"model": "nowhere.npz", "seeds": SEED}, "there is no file nowhere.npz"),
-        ({"examples": "nowhere", "seeds": SEED}, "nowhere/positive is no folder"),
+        ({"examples": "nowhere", "seeds": SEED}, "nowhere/positive is not a folder"),
         ({"examples": "x", "model": "y", "seeds": SEED}, "give one of them"),
         ({"frequency": "0.1", "model": "y", "seeds": SEED}, "frequency goes with examples or keywords"),
         ({"frequency": "0", "keywords": "bees", "seeds": SEED}, "frequency is '0'"),
@@ -98,11 +98,11 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        ({}, "positive is no folder"),
+        ({}, "positive is not a folder"),
         ({"positive": []}, "positive has no example pages"),
         ({"positive": ["x.pdf"]}, "there is only x.pdf"),
         ({"positive": ["empty.txt"]}, "none of the 1 files in"),
-        ({"negative": ["a.txt"]}, "positive is no folder"),
+        ({"negative": ["a.txt"]}, "positive is not a folder"),
         ({"positive": ["a.txt"], "negative": []}, "negative has no example pages"),
     ],
     ids=str,
@@ -171,7 +171,7 @@ def test_topics_in_settings(tmp_path: Path) -> None:
     [
         ({"negative": "x"}, "what is the topic"),
         ({"positiv": "x"}, "there is no 'positiv' of a topic; there are positive, negative"),
-        ({"positive": "nowhere"}, "nowhere is no folder"),
+        ({"positive": "nowhere"}, "nowhere is not a folder"),
         ({"keywords": "bees"}, "it takes a list of words"),
         ({"keywords": ["bees"], "frequency": 2}, "frequency"),
         ("{nonsense", "which is no JSON"),
