@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.sites.server import SiteServer
 
 _FOLDER = "focus-demo"
-_MARK = ".focus-demo"  # marks a folder of an earlier demo, which this one may empty
-_BETWEEN = 3.0  # seconds between two lines of progress, without a terminal
+_MARK = ".focus-demo"  # is in a folder that an earlier demo made, and this one may empty
+_BETWEEN = 3.0  # seconds between two lines that say how far a crawl is, where there is no terminal
 _SECONDS_PER_REQUEST = 0.015  # on two cores of 2023
 _BREADTH = 2.75  # requests of breadth-first order for each of the learning crawl
 _BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"

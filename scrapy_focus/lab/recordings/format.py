@@ -424,7 +424,7 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     if not path.is_file():
         if path.is_dir():
             raise RecordingError(f"{path} is a folder: name the file of a recorded site, like {path / 'site.sqlite'}")
-        raise RecordingError(f"the recorded site {path} does not exist: make one with scrapy focus-record {path}")
+        raise RecordingError(f"the recorded site {path} is not there: make one with scrapy focus-record {path}")
     with reading(path):
         if path.with_name(f"{path.name}-journal").exists():  # only a writer can undo the changes of another one
             _connect(path, "rw").close()

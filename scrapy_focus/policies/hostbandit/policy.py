@@ -167,7 +167,7 @@ class HostBandit(Policy):
         if (self.classifier == _STATIC) != bool(self.model):
             raise ConfigError(
                 f"{who}(classifier={self.classifier!r}, model={self.model!r}): a static classifier takes the file of a "
-                "model that scrapy focus-train wrote, and no other classifier does"
+                "model that scrapy focus-train wrote, and no other one does"
             )
         if self.score == JOINT and (self.classifier != _HASHED or self.preset):
             raise ConfigError(
