@@ -1,10 +1,12 @@
-"""How current a budget of visits keeps copies of pages, next to other rules and to the best that is possible; and what a visit costs.
+"""How current a budget of visits keeps copies of pages, compared with other rules and with the best possible; and
+what a visit costs.
 
-Measured: synthetic pages that change at random, each with a rate of its own (log-normal, median 0.3 a day, sigma 1.6), and with an
-importance by Zipf that has nothing to do with it. Every rule makes exactly one visit each time that the budget allows one: of the
-page that is due first. It is told whether the page changed since the last visit, and nothing else. Freshness is the share of time in
-which a copy is current, and age the time since the first change that it has not, 0 while it is current; both weighted by importance.
-Not measured: fetching, errors, pages that come and go, sites of which pages change together. ::
+Measured: synthetic pages that change at random, each with a different rate (log-normal, median 0.3 a day, sigma 1.6),
+and with an importance by Zipf that is independent of it. Every rule makes exactly one visit each time that the budget
+allows one: of the page that is due first. It learns whether the page changed since the last visit, and nothing else.
+Freshness is the share of time in which a copy is current. Age is the time since the first change that it lacks, 0
+while it is current. Both are weighted by importance. Not measured: fetching, errors, new and deleted pages, sites
+whose pages change together. ::
 
     python benchmarks/allocation.py shares                      # 300 and 1,000 pages, 0.3 and 1 visits a page and day
     python benchmarks/allocation.py shares --zipf 0.5           # importance less unequal
@@ -86,7 +88,9 @@ class Pages(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How current copies were kept: the share of time, and the ages in hours, weighted and of the mean page."""
+    """The state of copies: the share of time that they are current, and the ages in hours, weighted and of the mean
+    page.
+    """
 
     freshness: float
     age: float
@@ -103,7 +107,7 @@ def pages_of(n: int, seed: int, zipf: float) -> Pages:
 
 
 def visits_of(rule: Rule, pages: Pages, per_day: float, seed: int) -> list[list[float]]:
-    """Return when each page is visited by a rule, a page that is new with each of the first visits."""
+    """Return when each page is visited by a rule; each of the first visits is of a new page."""
     n = len(pages.rates)
     rule.begin(n * per_day / DAY, pages.rates, pages.weights, np.random.default_rng(seed))
     visits: list[list[float]] = [[] for _ in range(n)]
@@ -122,10 +126,10 @@ def visits_of(rule: Rule, pages: Pages, per_day: float, seed: int) -> list[list[
 
 
 def crawled(policy: Revisits, pages: Pages, per_day: float, seed: int) -> list[list[float]]:
-    """Return when each page is visited by a crawl, which is asked for one whenever the budget allows one.
+    """Return when each page is visited by a crawl that makes a visit whenever the budget allows one.
 
-    First visits are made at once, and then none until the budget allows more: else the crawl would put them off where it
-    pays more to visit a known page again, and rules are compared here, not the order of first visits.
+    First visits are made at once, and then none until the budget allows more. Otherwise the crawl would delay them
+    when it pays more to revisit a known page, and rules are compared here, not the order of first visits.
     """
     n, at = len(pages.rates), 0.0
     crawl = Crawl(
@@ -148,7 +152,7 @@ def crawled(policy: Revisits, pages: Pages, per_day: float, seed: int) -> list[l
 
 
 def kept(pages: Pages, visits: Sequence[Sequence[float]]) -> Kept:
-    """Return how current copies were, between the days that are left out and the last."""
+    """Return how current copies were, from the end of the warm-up to the last day."""
     begin, end = LEFT_OUT * DAY, DAYS * DAY
     fresh, ages = [], []
     for changes, at in zip(pages.changes, visits, strict=True):
@@ -182,7 +186,7 @@ def shares(
     seeds: int,
     jobs: int,
 ) -> None:
-    """Print how current each rule keeps pages; the way from equal intervals to the best that true rates allow is 100 %."""
+    """Print how current each rule keeps pages; 0 % is equal intervals, 100 % the best that true rates allow."""
     with ProcessPoolExecutor(jobs) as executor:
         for n in sizes:
             for visits in per_day:
@@ -214,7 +218,7 @@ def shares(
 
 
 def best_freshness(pages: Pages, per_day: float) -> float:
-    """Return the freshness that the best intervals have on average, by the formula for true rates."""
+    """Return the mean freshness with the best intervals, by the formula for true rates."""
     rule = PlanOfTruth()
     rule.begin(len(pages.rates) * per_day / DAY, pages.rates, pages.weights, np.random.default_rng(0))
     x = pages.rates * rule.waits
@@ -222,7 +226,7 @@ def best_freshness(pages: Pages, per_day: float) -> float:
 
 
 def intervals(n: int, seeds: int, median: float) -> None:
-    """Print on what share of pages the 90 % interval of the rate holds the truth."""
+    """Print the share of pages whose 90 % interval of the rate contains the truth."""
     print("| visited | half-life | after visits | all pages | slowest tenth | quickest tenth | width |")
     print("|---|---|---|---|---|---|---|")
     for how in ("at equal intervals", "by the plan", "by the plan, all pages equally important"):
@@ -266,7 +270,7 @@ def _intervals(
 
 
 def cost(n: int, visits: int) -> None:
-    """Print what a visit costs where a million pages are watched: estimates and plan, without crawl and frontier."""
+    """Print the cost of a visit for a million watched pages: estimates and plan, without crawl and frontier."""
     rng = np.random.default_rng(0)
     rates = MEDIAN * np.exp(SIGMA * rng.standard_normal(n))
     memos = np.zeros((n, 64), dtype=np.uint8)
@@ -299,7 +303,7 @@ def cost(n: int, visits: int) -> None:
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the chosen part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["shares", "age", "intervals", "cost"])
     parser.add_argument("--pages", type=int, nargs="*")

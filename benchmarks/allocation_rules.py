@@ -1,4 +1,4 @@
-"""Rules by which pages are visited again, for ``allocation.py``: those of other crawlers, simple ones, and the best there is."""
+"""Rules for revisiting pages, for ``allocation.py``: those of other crawlers, simple ones, and the best possible."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """Says how many seconds after each visit of a page the next one is due. This one: equal intervals for all."""
+    """Decides how many seconds after each visit of a page the next one is due. This one: equal intervals for all."""
 
     def begin(
         self, visits: float, rates: NDArray[np.float64], weights: NDArray[np.float64], rng: np.random.Generator
     ) -> None:
-        """Begin with so many visits a second for all pages; ``rates`` are true, and secret to most rules."""
+        """Begin with so many visits a second for all pages; ``rates`` are true, and hidden from most rules."""
         self.visits = visits
         self.weights = weights
         self.rng = rng
         self.equal = len(rates) / visits
 
     def first(self, page: int, at: float) -> float:
-        """Return when a page is due that was visited for the first time."""
+        """Return when a page is due after its first visit."""
         return self.equal
 
     def again(self, page: int, at: float, gone: float, changed: bool) -> float:
-        """Return when a page is due that was visited again, and whether it had changed."""
+        """Return when a page is due after another visit, and whether it had changed."""
         return self.equal
 
 
@@ -112,7 +112,7 @@ class Learning(Rule):
         return self.wait(page, before)
 
     def wait(self, page: int, before: np.void | None) -> float:
-        """Return when a page is due whose record was another one before."""
+        """Return when a page is due whose record changed."""
         raise NotImplementedError
 
 
@@ -126,11 +126,11 @@ class Proportional(Learning):
         self.known = np.zeros(len(rates))
 
     def share(self, page: int) -> float:
-        """Return what the visits of a page are in proportion to."""
+        """Return the quantity that visits of a page are proportional to."""
         return self.rate(page)
 
     def rate(self, page: int) -> float:
-        """Return changes seen in the time that was watched, a change and a mean interval added: none is 0 or huge."""
+        """Return observed changes per time watched, plus a change and a mean interval: so no rate is 0 or huge."""
         record = self.records[page]
         return (float(record["changes"]) + 1) / (float(record["seen"]) + self.equal)
 
@@ -147,7 +147,7 @@ class SquareRoot(Proportional):
 
 
 class Posterior(Learning):
-    """The package's: the mean over what the rate may be, against a threshold that uses the budget up."""
+    """The package's rule: the mean over possible rates, against a threshold that uses up the budget."""
 
     def __init__(self, *, age: float = 0.05, longest: float = 90 * DAY, half_life: float = 30 * DAY) -> None:
         super().__init__(half_life=half_life)
@@ -159,7 +159,9 @@ class Posterior(Learning):
 
 
 class Estimates(Changes):
-    """Takes an estimate for the truth: that of Cho and Garcia-Molina, from the mean interval and the share of changes."""
+    """Uses an estimate as if it were true: that of Cho and Garcia-Molina, from the mean interval and the share of
+    changes.
+    """
 
     def posteriors(self, records: NDArray[np.void] | np.void) -> NDArray[np.float64]:
         visits, changes = float(records["visits"]) - 1, float(records["changes"])
@@ -173,7 +175,7 @@ class Estimates(Changes):
 
 
 class PlanOfEstimates(Posterior):
-    """The best plan, by rates that are plainly estimated."""
+    """The best plan, with naively estimated rates."""
 
     def __init__(self) -> None:
         super().__init__(age=0.0)
@@ -182,7 +184,7 @@ class PlanOfEstimates(Posterior):
 
 
 class PlanOfTruth(Rule):
-    """The best plan, by the true rates: no rule is better, but by chance."""
+    """The best plan, with the true rates: no rule is better, except by chance."""
 
     def begin(
         self, visits: float, rates: NDArray[np.float64], weights: NDArray[np.float64], rng: np.random.Generator

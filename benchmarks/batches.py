@@ -1,11 +1,11 @@
-"""CPU of a page for who leads a crawl that many fetch for: outcomes come some at a time, then as many links are chosen.
+"""CPU per page of a leader whose outcomes arrive in batches, each followed by a batch of choices.
 
-Measured: CPU time of this process (the thread that writes checkpoints included) for each page, median and mean of the
-rounds of one crawl with a job folder. 64 links are in flight; in each round 8 outcomes come, each with 30 links of
-which 10 are new, and 8 links are chosen. Pages have their links in some of a number of places, so that there are
+Measured: CPU time of this process (including the thread that writes checkpoints) for each page, median and mean of
+the rounds of one crawl with a job folder. 64 links are in flight; in each round 8 outcomes arrive, each with 30
+links, 10 of them new, and 8 links are chosen. Pages have their links in one of several places, so that there are
 twice as many arms; a tenth of the links are files. With ``--closed``, so many hosts can take nothing all the time.
-With ``--against``, another state of the package is measured in turn with this one, in processes of their own. Not
-measured: fetching, parsing, leases and what travels. ::
+With ``--against``, another state of the package is measured in turn with this one, in separate processes. Not
+measured: fetching, parsing, leases and communication. ::
 
     python benchmarks/batches.py --links 10000 1000000 --hosts 1000 10000
     python benchmarks/batches.py --closed 800 --against ../scrapy_focus-before --repeat 3
@@ -83,7 +83,7 @@ class Web:
 
 
 class Leader:
-    """A crawl with others that fetch for it."""
+    """A crawl whose pages are fetched by others."""
 
     def __init__(self, web: Web, folder: Path, links: int, closed: int) -> None:
         self.web, self.closed = web, frozenset(web.hosts[:closed])
@@ -97,7 +97,7 @@ class Leader:
         self.on: Counter[str] = Counter()  # links in flight by host
 
     def choose(self, n: int) -> float:
-        """Choose so many links, and return the CPU seconds of that."""
+        """Choose so many links, and return the CPU seconds."""
         before = time.process_time()
         for _ in range(n):
             full = [host for host, there in self.on.items() if there >= AT_ONCE]
@@ -110,7 +110,7 @@ class Leader:
         return time.process_time() - before
 
     def report(self, n: int) -> float:
-        """Report the outcomes of the oldest links in flight, and return the CPU seconds of that."""
+        """Report the outcomes of the oldest links in flight, and return the CPU seconds."""
         came = []
         for _ in range(n):
             pick = self.out.popleft()
@@ -125,7 +125,7 @@ class Leader:
 
 
 def measure(options: argparse.Namespace, links: int, hosts: int) -> dict[str, Any]:
-    """Return CPU microseconds a page, and what there was to choose from."""
+    """Return CPU microseconds a page, and the number of queued links."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         leader = Leader(Web(hosts, options.places), Path(folder, "job"), links, options.closed)
         leader.choose(OUT)
@@ -170,9 +170,9 @@ def in_turn(options: argparse.Namespace, links: int, hosts: int) -> None:
 def main() -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--links", type=int, nargs="+", default=[10_000], help="that wait at the start")
+    parser.add_argument("--links", type=int, nargs="+", default=[10_000], help="queued at the start")
     parser.add_argument("--hosts", type=int, nargs="+", default=[1_000])
-    parser.add_argument("--places", type=int, default=500, help="on pages, different enough to have arms of their own")
+    parser.add_argument("--places", type=int, default=500, help="on pages, different enough to have separate arms")
     parser.add_argument("--closed", type=int, default=0, help="hosts that can take nothing")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--repeat", type=int, default=1, help="times that each side is measured")

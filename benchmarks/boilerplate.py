@@ -1,12 +1,12 @@
-"""What menus and footers cost a model of few sites, and what is gained by leaving out what repeats.
+"""What menus and footers cost a model of few sites, and what removing repeated text gains.
 
     python benchmarks/boilerplate.py WIKISPEEDIA --seeds 5
 
 Texts are articles of Wikispeedia, put on synthetic sites: a menu and a footer of words that each site chooses, and a
-box with the titles of ten of its articles. Examples are of five sites on the topic and five others, tests are of 30
-sites on which a fifth of the pages are on the topic; none is a site of the examples. Measured are the area under the
-curve, average precision, and precision and recall at 0.5, where pages are judged as a crawl meets them. Links are not part of it, and real
-menus repeat less exactly than these.
+box with the titles of ten of its articles. Examples are of five sites on the topic and five others. Tests are of 30
+other sites with a fifth of the pages on the topic. Measured are the area under the curve, average precision, and
+precision and recall at 0.5, with pages scored in the order of a crawl. Links are not part of it, and real menus
+repeat less exactly than these.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Sites:
 
 
 def judge(folder: Path, subject: str, seed: int) -> dict[str, tuple[float, ...]]:
-    """Return area, average precision, precision, recall and F1 at 0.5, and pages without text, by way of leaving out."""
+    """Return area, average precision, precision, recall and F1 at 0.5, and pages without text, by method of removal."""
     sites = Sites(folder, subject, np.random.default_rng(seed))
     examples = [sites.site(EACH * (i < SITES), EACH) for i in range(2 * SITES)]
     tests = [sites.site(round(ON * OF_A_TEST), OF_A_TEST) for _ in range(TESTS)]

@@ -1,11 +1,10 @@
-"""The default policy next to the crawlers of the SB-CLASSIFIER paper and the link floor, on recorded sites.
+"""The default policy compared with the crawlers of the SB-CLASSIFIER paper and the link floor, on recorded sites.
 
 Measured: requests until 50, 75, 90 and 95 % of the targets in simulated crawls; HEADs, redirects and dead links
-count. Nothing is left out for its extension, as in the paper; with ``--people`` pictures, styles and the like are
-never asked for, by no policy, as people crawl. A crawl ends at 95 %, so what it would find later is not measured.
-Runs are kept in a file as they end, and none is made twice; tables are made of the file. Files of an earlier version
-have only requests until 90 %: they can be read, and the same command adds the runs that measure more, which then
-count in their place. ::
+count. No extension is ignored, as in the paper; with ``--people`` no policy requests pictures, styles and the like,
+as in practice. A crawl ends at 95 %, so later finds are not measured. Runs are kept in a file as they end, and none
+is made twice; tables are made from the file. Files of an earlier version have only requests until 90 %: they can be
+read, and the same command adds the runs that measure more, which then count in their place. ::
 
     python benchmarks/sites.py fetch sklearn2 lily
     python benchmarks/sites.py record sklearn2 lily
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
 
 SHARES = (0.5, 0.75, 0.9, 0.95)  # of the targets, until which requests are counted
-SHARE = 0.9  # the one of the tables, where no other is given
+SHARE = 0.9  # the default for tables
 DIFFER = 0.1  # there is something to learn on sites where the link floor or any policy is so much below BFS
 FLOOR = "LINK-FLOOR"
 POLICIES = {
@@ -73,7 +72,7 @@ POLICIES = {
     FLOOR: FLOOR,
     "OMNISCIENT": "OMNISCIENT",
 }
-PARTS = {  # the default policy with one part left out, or otherwise
+PARTS = {  # the default policy without one part, or with a variant
     "failures not counted": "branching.AsReleased",
     "links of the best arm only": "branching.BestArm",
     "no elements of the place": "branching.Unplaced",
@@ -87,12 +86,12 @@ PARTS = {  # the default policy with one part left out, or otherwise
     "no cold start": "BranchingBandit:targets=()",
     "bytes saved": "BranchingBandit:unit='bytes'",
 }
-NO_CHANCE = ("FOCUSED", "BFS", FLOOR, "OMNISCIENT")  # for which one seed is all
+NO_CHANCE = ("FOCUSED", "BFS", FLOOR, "OMNISCIENT")  # for which one seed is enough
 Run = dict[str, Any]
 
 
 class AsReleased(BranchingBandit):
-    """The accounting of the released SB-CLASSIFIER: a pull that ended in no page does not count, and earns nothing."""
+    """The accounting of the released SB-CLASSIFIER: a pull that led to no page does not count, and earns nothing."""
 
     def learn(self, outcome: Outcome) -> None:
         if outcome.is_html or self.arms.kinds[outcome.pick.arm] == TARGETS:
@@ -111,7 +110,7 @@ class BestArm(BranchingBandit):
 
 
 class Unplaced(BranchingBandit):
-    """Tells the links of an arm apart by nothing of where they stand but how far down."""
+    """Distinguishes the links of an arm by their height on the page, and by nothing else of their places."""
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         super().open(frontier, rng, mission)
@@ -119,7 +118,7 @@ class Unplaced(BranchingBandit):
 
 
 class Alone(BranchingBandit):
-    """Does not tell links apart by what stands beside them."""
+    """Ignores the links beside a link."""
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         super().open(frontier, rng, mission)
@@ -127,7 +126,7 @@ class Alone(BranchingBandit):
 
 
 class FilesUnheard(BranchingBandit):
-    """Learns what is no target from HTML pages only."""
+    """Learns what is not a target from HTML pages only."""
 
     def learn(self, outcome: Outcome) -> None:
         super().learn(outcome if outcome.is_html else outcome._replace(error=outcome.error or "unheard"))
@@ -149,12 +148,12 @@ class Way(NamedTuple):
 
     in_flight: int = 1
     sigma: float = 0.0  # spread of log-normal latencies
-    most_out: str = "any"  # the rule for what is out
+    most_out: str = "any"  # the rule for picks in flight
     people: bool = False  # whether pictures, styles and the like are never asked for
 
 
 def rule_of(text: str) -> Callable[[int, int], int] | None:
-    """Return what says how many picks may be out: ``any``, ``rule`` for the built-in one, or ``K+n/D``."""
+    """Return the limit of picks in flight: ``any``, ``rule`` for the built-in one, or ``K+n/D``."""
     if text in ("any", "rule"):
         return most_out if text == "rule" else None
     first, _, divisor = text.partition("+n/")
@@ -166,7 +165,7 @@ _known: dict[tuple[Path, bool], tuple[RecordedSite, SiteTruth]] = {}  # of this 
 
 
 def crawl(path: Path, label: str, text: str, seed: int, way: Way) -> Run:
-    """Crawl until enough is found, and say what that took; ``None`` for a share that was not reached."""
+    """Crawl until enough is found, and return the requests; ``None`` for a share that was not reached."""
     ignored = blocked_extensions(FilesGoal().types) if way.people else ()
     if (path, way.people) not in _known:
         _known.clear()
@@ -195,7 +194,7 @@ def crawl(path: Path, label: str, text: str, seed: int, way: Way) -> Run:
 def run(
     paths: Sequence[Path], policies: Sequence[str], ways: Sequence[Way], *, seeds: int, output: Path, jobs: int
 ) -> None:
-    """Make all runs that the file has not, site by site, and add each to it as it ends."""
+    """Make all runs that the file lacks, site by site, and add each to it as it ends."""
     done = {
         (each["site"], each["spec"], each["seed"], way_of(each))
         for each in read(output)
@@ -223,9 +222,9 @@ def way_of(made: Run) -> Way:
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs of a file, none if there is no file; of equal ones that which measures most.
+    """Return the runs of a file, none if there is no file; among equal ones the one that measures most.
 
-    Runs of an earlier version have the requests until 90 % alone, and leave nothing out.
+    Runs of an earlier version have the requests until 90 % alone, and ignore no extension.
     """
     found: dict[tuple[Any, ...], Run] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -239,7 +238,7 @@ def read(path: Path) -> list[Run]:
 
 
 def tables(runs: Sequence[Run], share: float = SHARE) -> None:
-    """Print the tables of :func:`show`: of crawls that leave nothing out, and of those as people crawl."""
+    """Print the tables of :func:`show`: of crawls that ignore nothing, and of those as in practice."""
     for title, people in (("Nothing left out", False), ("As people crawl", True)):
         way = ALONE._replace(people=people)
         if kept := [each for each in runs if way_of(each) == way and str(share) in each["requests"]]:
@@ -292,8 +291,8 @@ def show(runs: Sequence[Run], share: float) -> None:
 def differs(by: Mapping[tuple[str, str], Sequence[Run]], site: str) -> bool | None:
     """Whether there is something to learn on a site: the link floor or any policy is 10 % below breadth-first.
 
-    OMNISCIENT is no policy in this sense, as it follows no links. ``None`` where breadth-first, or all else,
-    is missing.
+    OMNISCIENT does not count as a policy here, as it follows no links. ``None`` if breadth-first, or all else, is
+    missing.
     """
     breadth = by.get((site, "BFS"))
     others = [
@@ -340,7 +339,7 @@ def _ratio(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
 
 
 def flights(runs: Sequence[Run]) -> None:
-    """Print requests and seconds by what is in flight, and their geometric means to one in flight."""
+    """Print requests and seconds by the picks in flight, and their geometric means relative to one in flight."""
     by: dict[tuple[str, Way], list[Run]] = defaultdict(list)
     for each in runs:
         by[each["site"], way_of(each)].append(each)

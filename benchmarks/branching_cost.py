@@ -1,9 +1,9 @@
-"""What the default policy costs where much waits: CPU for each page of 100 links, and for each choice.
+"""The cost of the default policy with a long queue: CPU for each page of 100 links, and for each choice.
 
-Measured, in one thread and next to SB-CLASSIFIER in the same run: ``place`` for pages of 100 links that are all new, each with
-its own URL and anchor (a page of a real site has some), until a million wait in 2,000 arms; then choices, each with the outcome
-that follows, ``learn`` and the frontier apart. Not measured: fetching, parsing, and finding out where links stand. On
-recordings that are named, ``place`` is measured for the pages of whole simulated crawls besides. ::
+Measured, in one thread and beside SB-CLASSIFIER in the same run: ``place`` for pages of 100 new links, each with a
+different URL and anchor (a page of a real site has fewer), until a million are queued in 2,000 arms; then choices
+with their outcomes, and ``learn`` and the frontier separately. Not measured: fetching, parsing, and computing the
+places of links. For recordings given by name, ``place`` is also measured for the pages of whole simulated crawls. ::
 
     python benchmarks/branching_cost.py
     python benchmarks/branching_cost.py --links 100000 sites/sklearn2.sqlite sites/lily.sqlite
@@ -57,7 +57,7 @@ def page(number: int, rng: np.random.Generator) -> list[Link]:
 
 
 def fill(side: str, n_links: int, choices: int) -> None:
-    """Print what it costs to place so many links, and then to choose among them."""
+    """Print the cost of placing so many links, and then of choosing among them."""
     rng, policy, mission = np.random.default_rng(0), SIDES[side](), Mission.of(FilesGoal())
     frontier = memory_frontier(policy.keeps(mission))
     policy.open(frontier, np.random.default_rng(0), mission)
@@ -102,7 +102,7 @@ class Counted:
 
 
 def crawl(path: Path) -> None:
-    """Print what placing costs for the pages of a real site."""
+    """Print the cost of placing for the pages of a real site."""
     for side, make in SIDES.items():
         policy = make()
         counted = Counted(policy)

@@ -1,11 +1,11 @@
-"""A browser for no page, for all, where it is told to be needed, and where the crawl learns that: whole live crawls.
+"""A browser for no page, for all, for given templates, or for learned ones: whole live crawls.
 
-Measured: files of the synthetic scripted site that a crawl got, by the log of its server; the requests and bytes there;
-the CPU of the crawling process, of the driver of the browser and of all processes of the browser, sampled every tenth
-of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy,
-told which templates need a browser. *learned*: the default policy as it is. Eight requests at once, no delay,
-FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs scrapy-playwright, a Chromium and
-Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
+Measured: files of the synthetic scripted site that a crawl got, by the log of its server; the requests and bytes
+there; the CPU of the crawling process, of the driver of the browser and of all processes of the browser, sampled
+every tenth of a second; pages that a browser fetched, and those among them whose scripts bring nothing. *told*: the
+default policy with a list of the templates that need a browser. *learned*: the default policy. Eight requests at
+once, no delay, the default FOCUS_RENDER_COST. Not measured: other sites, blobs, and time. It needs scrapy-playwright,
+a Chromium and Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
 
     python benchmarks/browsers.py --mix 5 30 80 --seeds 5 --output browsers.jsonl
     python benchmarks/browsers.py --curves browsers.jsonl browsers.png
@@ -54,7 +54,7 @@ class FollowAll(scrapy.Spider):
 
 
 class Oracle(BranchingBandit):
-    """The default policy, told which templates of a site need a browser."""
+    """The default policy, with a list of the templates that need a browser."""
 
     def __init__(self, *, root: str, mix: int, seed: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def crawl(mode: str, root: str, mix: int, seed: int, log: str) -> None:
 
 
 def cpu_of(root: int, seen: dict[int, float]) -> None:
-    """Note the seconds of CPU of a process and of all that descend from it, by their numbers."""
+    """Record the seconds of CPU of a process and its descendants, by their numbers."""
     children = defaultdict(list)
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -104,7 +104,7 @@ def cpu_of(root: int, seen: dict[int, float]) -> None:
 
 
 def run(mode: str, mix: int, seed: int, log: str = "") -> dict[str, Any]:
-    """Crawl a site that is served here in a process of its own, and return what came of it."""
+    """Crawl a site that is served here in a separate process, and return the results."""
     site = ScriptedSite(mix=MIXES[mix], seed=seed)
     with SiteServer(site, validators=True) as server:
         asked = [sys.executable, __file__, "--crawl", mode, server.url, str(mix), str(seed), log]

@@ -8,9 +8,9 @@ come the examples, then the keywords, and then 400 pages that were seen, at the 
 letters or more of articles that are no examples, those with the largest ``p * log(p / q)``, where ``p`` and ``q`` are
 the shares of articles with the word, of the subject and of others.
 
-And crawls (``--crawls``) of a made-up web of 20,000 hosts: 600 fetches, best link first, rewarded for what the model
-calls relevant, which sees each page first. What is counted is the truth of the generator. ``told`` is the share of pages
-called relevant in the second half, ``alarm`` the number of pages seen at the first alarm.
+And crawls (``--crawls``) of a synthetic web of 20,000 hosts: 600 fetches, best link first, rewarded for what the
+model calls relevant, which sees each page first. The counts are of the generator's truth. ``told`` is the share of
+pages called relevant in the second half, ``alarm`` the number of pages seen at the first alarm.
 
 Not measured: other webs, other ways to choose keywords. ::
 
@@ -68,7 +68,7 @@ TOPIC, HOSTS, FETCHES, STARTS = "herbs", 20_000, 600, 5
 
 
 class Draw(NamedTuple):
-    """What is known beforehand, what is seen, and what is judged."""
+    """What is known beforehand, what is seen, and what is scored."""
 
     positives: list[str]
     negatives: list[str]
@@ -81,7 +81,7 @@ class Draw(NamedTuple):
 
 @lru_cache(maxsize=8)
 def draw(path: Path, subject: str, n: int, stream: str, seed: int) -> Draw:
-    """Part the articles at random."""
+    """Split the articles at random."""
     web = read_web(path)
     labels = web.labels(subject)
     rng = np.random.default_rng([seed, 77])
@@ -100,7 +100,7 @@ def draw(path: Path, subject: str, n: int, stream: str, seed: int) -> Draw:
 
 
 def keywords(web: Web, on: Collection[int], off: Collection[int]) -> list[str]:
-    """Return words as somebody might give them who knows the subject."""
+    """Return keywords as a user who knows the subject might choose them."""
     of_topic, of_others = (
         Counter(word for i in articles for word in set(re.findall("[a-z]{4,}", web.texts[i].lower())))
         for articles in (on, off)
@@ -115,7 +115,7 @@ def keywords(web: Web, on: Collection[int], off: Collection[int]) -> list[str]:
 
 
 def model_of(name: str, found: Draw) -> Topic:
-    """Return a model by what it is given: today's, or the adaptive one after it saw the pages."""
+    """Return a model for the given data: the static one, or the adaptive one after it saw the pages."""
     if name == "KeywordRelevance":
         return KeywordRelevance(found.keywords)
     if name == "LinearRelevance":
@@ -128,7 +128,7 @@ def model_of(name: str, found: Draw) -> Topic:
 
 
 def adaptive(found: Draw, name: str) -> AdaptiveRelevance:
-    """Return a model that learns from pages, of what the name says, before it saw one."""
+    """Return a model that learns from pages, for the named data, before it saw one."""
     return AdaptiveRelevance(
         positives=found.positives if "positives" in name else (),
         negatives=found.negatives if "negatives" in name else (),
@@ -150,7 +150,7 @@ MODELS = (
 
 
 def measured(labels: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, float]:
-    """Return how right probabilities are."""
+    """Return measures of how right probabilities are."""
     called = scores >= 0.5
     right = float((called & labels).sum())
     bins = np.minimum((scores * 10).astype(int), 9)
@@ -195,7 +195,7 @@ def table(runs: dict[str, dict[str, Any]]) -> str:
 
 
 class Seeing(Judge):
-    """A goal that shows the model each page before it judges it, and remembers when it first raised the alarm."""
+    """A goal that shows the model each page before scoring it, and remembers when it first raised the alarm."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -213,7 +213,7 @@ class Seeing(Judge):
         return super().__call__(outcome)
 
 
-#: Examples of each kind, whether negatives and keywords are given, and to which model.
+#: Examples of each kind, whether negatives and keywords are given, and the model that gets them.
 CRAWLS = {
     "3+3, LinearRelevance": (3, True, False, "linear"), "3+3": (3, True, False, ""),
     "3 positives": (3, False, False, ""), "3+3, keywords": (3, True, True, ""), "KeywordRelevance": (0, False, True, "k"),

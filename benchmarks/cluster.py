@@ -1,10 +1,10 @@
-"""What it costs to share a crawl: CPU a page of a leader, of its workers, and what they say to each other.
+"""The cost of sharing a crawl: CPU a page of a leader and of its workers, and the size of their messages.
 
-``leader``: workers that fetch nothing report made pages to one leader with a ``JOBDIR``, whose policy is the default
-one or breadth-first. CPU is that of the leader's calls alone; nothing is carried anywhere, but what is said is
-pickled, outside what is timed, for its size. ``crawls``: the bundled portal over HTTP, crawled by one process, and by
-a worker whose leader is in the same process, with all that they say pickled and unpickled; the CPU of the whole
-process less what a crawl of one page costs. Configurations take turns, and medians over the rounds are given. ::
+``leader``: workers that fetch nothing report synthetic pages to one leader with a ``JOBDIR``, whose policy is the
+default one or breadth-first. CPU is that of the leader's calls alone; nothing is sent, but messages are pickled,
+outside the timed part, for their size. ``crawls``: the bundled portal over HTTP, crawled by one process, and by a
+worker whose leader is in the same process, with all messages pickled and unpickled; the CPU of the whole process
+minus the cost of a crawl of one page. Configurations take turns, and medians over the rounds are given. ::
 
     python benchmarks/cluster.py leader --pages 3000 --rounds 3
     python benchmarks/cluster.py leader --waiting 1000000 --workers 8 --hosts 1000
@@ -50,7 +50,7 @@ BATCH = 8  # leases that a worker wants at a time
 
 
 class Web:
-    """Pages that are made as they are asked for: each has links to new pages of all hosts, and to known ones."""
+    """Pages generated on demand: each has links to new pages of all hosts, and to known ones."""
 
     def __init__(self, hosts: int, seed: int) -> None:
         self.hosts = [f"host{i}.test" for i in range(hosts)]
@@ -81,7 +81,7 @@ class Web:
 
 
 def measure_leader(policy: str, workers: int, hosts: int, pages: int, waiting: int, batch: int) -> dict[str, float]:
-    """Return what a page costs a leader, in microseconds of CPU, and what is said about it, in bytes."""
+    """Return the cost of a page for a leader, in microseconds of CPU, and the size of its messages, in bytes."""
     web = Web(hosts, 1)
     with tempfile.TemporaryDirectory() as folder:
         goal = RemoteGoal(FilesGoal())
@@ -131,7 +131,7 @@ def measure_leader(policy: str, workers: int, hosts: int, pages: int, waiting: i
 
 
 def is_worth(n: int) -> bool:
-    """Whether a page is worth something: half of those that may be."""
+    """Whether a page has a reward: half of the candidates."""
     return n % 2 == 0
 
 
@@ -155,7 +155,7 @@ def compare_leaders(args: argparse.Namespace) -> None:
 
 
 class InOneProcess:
-    """An engine whose leader is in the process of its worker; what is said is pickled, as if it were sent."""
+    """An engine whose leader is in the process of its worker; messages are pickled, as if they were sent."""
 
     def __init__(self, address: str, name: str, plan: LeaderPlan) -> None:
         self.plan = plan

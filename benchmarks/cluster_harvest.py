@@ -1,9 +1,9 @@
-"""How much later the targets are found where many picks are out at once, and what a bound on them saves.
+"""How much later the targets are found with many picks in flight, and what a limit on them saves.
 
-Measured: requests until 90 % of the targets in simulated crawls, HEADs, redirects and dead links too, and the simulated
-seconds that these take where a request takes one second in the median. A crawl ends there. Workers download some picks
-and hold others that were chosen earlier, hosts stay with a worker, and how many are out in all is bounded by a rule or
-not. Not measured: the time on the way between workers and crawl, delays of hosts, and the real web. ::
+Measured: requests until 90 % of the targets in simulated crawls, HEADs, redirects and dead links included, and the
+simulated seconds that these take if a request takes one second in the median. A crawl ends there. Workers download
+some picks and hold others that were chosen earlier; hosts stay with a worker; and a rule may limit the picks in
+flight. Not measured: communication between workers and crawl, delays of hosts, and the real web. ::
 
     python benchmarks/cluster_harvest.py hosts sites/hosts100.sqlite   # record a hundred synthetic hosts
     python benchmarks/cluster_harvest.py topic sites/bees.sqlite       # part of manyhosts, and what knows the topic
@@ -11,9 +11,9 @@ not. Not measured: the time on the way between workers and crawl, delays of host
     python benchmarks/cluster_harvest.py run sites/hosts100.sqlite --layouts 8x4+4 32x4+4 --per-host 8
     python benchmarks/cluster_harvest.py tables leases.jsonl            # with --until half, of half of them
 
-A layout is the number of workers, the picks that each downloads, and those that lie ready at each beyond. ``1x1+0`` is
-the crawl with which all others are compared, and is always made. A recorded site is one host, so one worker has all of
-it. Runs are kept in a file as they end, and none is made twice.
+A layout is the number of workers, the picks that each downloads, and the ready picks that each holds besides.
+``1x1+0`` is the crawl that all others are compared with, and is always made. A recorded site is one host, so one
+worker has all of it. Runs are kept in a file as they end, and none is made twice.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TOPIC = "beekeeping"
 SUFFIXES = ("http://example/", "http://test/")  # of the hosts of manyhosts
 POLICIES = {"default": "BranchingBandit", "TagPath": "TagPath:blocked=()", "BFS": "BFS", "RANDOM": "RANDOM"}
 EARLY = {"tenth": 0.1, "half": 0.5}  # of the targets
-SPARSE = 0.25  # profiles of which more pages have targets leave nothing to choose
+SPARSE = 0.25  # profiles with a larger share of pages with targets leave nothing to choose
 Run = dict[str, Any]
 How = tuple[str, str, int | None]  # layout, rule, picks of a host
 Column = tuple[str, str]  # layout, rule
@@ -70,7 +70,7 @@ ALONE: Column = (ONE, "none")
 
 
 def bounded(outcomes: int, hosts: int, *, least: int, root: float, share: float, each: float) -> int:
-    """The largest of a number, so many times the square root of the outcomes, a share of them, and so many a host."""
+    """The largest of a number, a multiple of the root of the outcomes, a share of them, and so many a host."""
     return int(max(least, root * math.sqrt(outcomes), share * outcomes, each * hosts))
 
 
@@ -109,9 +109,10 @@ def record_hosts(path: Path, seed: int, hosts: int = 100) -> Completeness:
 
 
 def record_topic(path: Path, seed: int, pages: int = 3_000) -> Completeness:
-    """Record the pages of ``manyhosts`` that are nearest to six on a topic, and train beside it what knows the topic.
+    """Record the pages of ``manyhosts`` that are nearest to six on a topic, and train the model of the topic beside
+    it.
 
-    Links that lead out of them are left out.
+    Links that lead out of them are dropped.
     """
     web = MadeUpWeb(seed=seed, hosts=20_000)
     seeds = web.seeds(TOPIC, 6, np.random.default_rng(seed))
@@ -148,7 +149,7 @@ def _within(page: WebPage, near: Collection[str]) -> bytes:
 
 
 def goal_of(path: Path) -> Goal:
-    """Return what is looked for: pages on the topic that is known beside the recording, or files."""
+    """Return the goal: pages on the topic whose model is beside the recording, or files."""
     model = path.with_suffix(".npz")
     return TopicGoal(model) if model.exists() else FilesGoal()
 
@@ -157,7 +158,7 @@ _known: dict[Path, tuple[RecordedSite, SiteTruth]] = {}  # the last site
 
 
 def crawl(path: Path, policy: str, how: How, seed: int) -> Run:
-    """Crawl until enough is found, and say what that took."""
+    """Crawl until enough is found, and return the requests and seconds."""
     layout, rule, per_host = how
     if path not in _known:
         _known.clear()
@@ -186,7 +187,7 @@ def read(path: Path) -> list[Run]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make all runs that the file has not, and add each to it as it ends."""
+    """Make all runs that the file lacks, and add each to it as it ends."""
     keys = ("site", "policy", "layout", "rule", "per_host", "seed")
     done = {tuple(each[key] for key in keys) for each in read(options.output)}
     wanted: list[How] = [(*ALONE, None), *product(options.layouts, options.rules, [options.per_host])]

@@ -1,12 +1,12 @@
-"""How often the default policy's estimate of the targets that are left holds the truth, on recorded sites.
+"""How often the default policy's estimate of the targets left contains the truth, on recorded sites.
 
-Measured: in simulated crawls of whole sites, each time that another twentieth of the targets is found, and some times after
-the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Crawls with even seeds ask for
-every link; those with odd ones leave out pictures, styles and the like, as people crawl. Shares are means over sites,
+Measured: in simulated crawls of whole sites, each time that another twentieth of the targets is found, and some times
+after the last one, the result of ``BranchingBandit.expected_left()`` and the truth. Crawls with even seeds request
+every link; those with odd ones ignore pictures, styles and the like, as in practice. Shares are means over sites,
 whatever the number of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a
 file as they end, and none is made twice. ``fit`` prints the constants of
-``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables`` judges each site by constants
-that were fitted to all the others, which is what to expect of a site that nobody saw. ::
+``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables`` tests each site with constants
+that were fitted to all the others, which is what to expect of a new site. ::
 
     python benchmarks/paper.py record-profiles --requests 6000 --out profiles
     python benchmarks/coverage.py record --out synthetic
@@ -61,19 +61,19 @@ SHOWN = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0, 1.1)
 JUDGED = (0.5, 0.75, 0.9, 0.95)
 BY_KIND = (0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 SYNTHETIC = ("catalogue", "portal", "scripted")
-FITTED_FROM = 0.2  # of the targets; before, hardly anything is said
-FEW = 12  # targets, of which a site has more, or nothing would ever be said
-SAME = {"sklearn2": "sklearn", "lilyfr": "lily"}  # the same pages: left out together
+FITTED_FROM = 0.2  # of the targets; before, there is hardly any estimate
+FEW = 12  # minimum targets of a site, or there would never be an estimate
+SAME = {"sklearn2": "sklearn", "lilyfr": "lily"}  # the same pages: held out together
 SHARE = 0.05  # of the truths beyond each limit
 RIDGE = 2.0, 1.0  # of the weights of the middle and of the spread, in standard deviations, for each site
-LEAST = 0.1  # that is added to how far off an estimate was, before its logarithm is taken
+LEAST = 0.1  # added to the error of an estimate, before its logarithm is taken
 Constants = dict[str, dict[str, float]]
 Run = dict[str, Any]
 Said = dict[str, Any]
 
 
 class Mark(NamedTuple):
-    """What was true, and what was said, at one stage of one crawl."""
+    """The truth and the estimate at one stage of one crawl."""
 
     site: str
     stage: float
@@ -88,7 +88,7 @@ class Mark(NamedTuple):
 
 
 class Noting(Coverage):
-    """Remembers what it judged by."""
+    """Remembers its inputs."""
 
     last: Signs
 
@@ -132,13 +132,13 @@ class Watched(BranchingBandit):
             self._mark(self.after.pop(0))
 
     def _mark(self, stage: float) -> None:
-        self.noting.last = Signs(self.found, self.pulls, 0.0, 0.0, 0.0, 0.0, 0.0)  # where nothing waits
+        self.noting.last = Signs(self.found, self.pulls, 0.0, 0.0, 0.0, 0.0, 0.0)  # where nothing is queued
         said = self.expected_left()
         self.marks.append({"stage": stage, "left": self.all - self.found, "signs": self.noting.last, "said": said})
 
 
 def crawl(path: Path, seed: int, in_flight: int) -> Run:
-    """Crawl a whole site, and say what was said of what was left."""
+    """Crawl a whole site, and return the estimates of what was left."""
     site, ignored = RecordedSite(path), blocked_extensions(DATA_TYPES) if seed % 2 else ()
     truth = SiteTruth(site, FilesGoal(), ignored=ignored)
     if truth.exhaustive.worth < FEW:
@@ -175,7 +175,7 @@ def record(out: Path) -> None:
 
 
 def run(paths: Sequence[Path], seeds: int, in_flight: int, output: Path, jobs: int) -> None:
-    """Make all runs that the file has not, and add each to it as it ends."""
+    """Make all runs that the file lacks, and add each to it as it ends."""
     runs = map(json.loads, output.read_text(encoding="utf-8").splitlines()) if output.exists() else ()
     done = {(each["site"], each["seed"], each["in_flight"]) for each in runs}
     left = [(path, seed, in_flight) for path in paths for seed in range(seeds)]
@@ -189,7 +189,7 @@ def run(paths: Sequence[Path], seeds: int, in_flight: int, output: Path, jobs: i
 
 
 def read(path: Path) -> Iterator[Mark]:
-    """Return what was said in the runs of a file."""
+    """Return the estimates in the runs of a file."""
     for line in path.read_text(encoding="utf-8").splitlines():
         made = json.loads(line)
         for mark in made["marks"]:
@@ -200,7 +200,7 @@ def read(path: Path) -> Iterator[Mark]:
 def fit(marks: Sequence[Mark]) -> Constants:
     """Return the constants of ``coverage.py`` that fit, each site with the same weight.
 
-    How far off estimates are is learned from sites to which they were not fitted.
+    The expected error of estimates is learned from sites that they were not fitted to.
     """
     marks = [mark for mark in marks if mark.stage >= FITTED_FROM and mark.signs.found >= 10]
     groups = [SAME.get(mark.site, mark.site) for mark in marks]
@@ -222,7 +222,7 @@ def fit(marks: Sequence[Mark]) -> Constants:
 
 
 def fit_middle(signs: Sequence[Signs], y: NDArray[np.float64], w: NDArray[np.float64]) -> dict[str, float]:
-    """Return the weights of what is expected of y, shape (n,), with weights w of each, shape (n,)."""
+    """Return the weights of a linear model of y, shape (n,), with weights w of each, shape (n,)."""
     targets, pages = (np.array([getattr(sign, name) for sign in signs]) for name in ("targets", "pages"))
     X = np.array([[1.0, sign.rate, sign.gap] for sign in signs])
     sizes = np.array([1.0, 0.0, *X[:, 1:].std(axis=0)]) * math.sqrt(RIDGE[0])
@@ -238,7 +238,7 @@ def fit_middle(signs: Sequence[Signs], y: NDArray[np.float64], w: NDArray[np.flo
 def fit_spread(
     signs: Sequence[Signs], expected: NDArray[np.float64], off: NDArray[np.float64], w: NDArray[np.float64]
 ) -> dict[str, float]:
-    """Return the weights of how far off y is from what was expected of it, shapes (n,)."""
+    """Return the weights of the expected error of a model of y, shapes (n,)."""
     terms = [coverage.spread_terms(sign, at) for sign, at in zip(signs, expected.tolist(), strict=True)]
     X = np.array([[*each.values()] for each in terms])
     penalty = np.diag(X.std(axis=0) ** 2) * RIDGE[1]
@@ -247,14 +247,14 @@ def fit_spread(
 
 
 def quantile(x: NDArray[np.float64], w: NDArray[np.float64], share: float) -> float:
-    """Return the least of x, shape (n,), that is as large as a share of them by weight."""
+    """Return the least of x, shape (n,), that is at least as large as a share of them by weight."""
     order = np.argsort(x)
     at = np.searchsorted(np.cumsum(w[order]), share * w.sum())
     return float(x[order][min(at, len(x) - 1)])
 
 
 def judged_anew(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """Return what would have been said with constants that are fitted to all other sites."""
+    """Return the estimates with constants that are fitted to all other sites."""
     groups = [SAME.get(mark.site, mark.site) for mark in marks]
     shipped = {name: getattr(coverage, name) for name in ("_MIDDLE", "_SPREAD", "_LIMITS")}
     try:
@@ -271,7 +271,9 @@ def judged_anew(marks: Sequence[Mark]) -> Iterator[Mark]:
 
 
 def tables(marks: Sequence[Mark]) -> None:
-    """Print by stage how often something is said, how often it holds the truth, and how wide it is; then by site."""
+    """Print by stage how often there is an estimate, how often it contains the truth, and how wide it is; then by
+    site.
+    """
     print(
         "| found | says unknown | holds the truth | too high | too low | where nothing is said too, holds | "
         "high - low, of all targets | the same, said or not | middle off by a factor of |\n"
@@ -311,7 +313,7 @@ def kind_of(site: str) -> str:
 
 
 def limits(mark: Mark) -> Left:
-    """Return what was said, or would have been if it always were."""
+    """Return the estimate, or what it would have been if it were always given."""
     return mark.said or coverage.expected(mark.signs)
 
 
@@ -331,17 +333,17 @@ def too_low(mark: Mark) -> bool:
 
 
 def width(mark: Mark) -> float:
-    """Return how far the limits are apart, as a share of all targets."""
+    """Return the distance of the limits, as a share of all targets."""
     return (limits(mark).high - limits(mark).low) / mark.all
 
 
 def off(mark: Mark) -> float:
-    """Return by what factor the middle is too large or too small."""
+    """Return the factor by which the middle is too large or too small."""
     return math.exp(abs(math.log1p(limits(mark).middle) - math.log1p(mark.left)))
 
 
 def _mean(marks: Sequence[Mark], of: Callable[[Mark], bool]) -> float:
-    """Return the share for which something is true, as a mean over sites."""
+    """Return the share of stages that satisfy a condition, as a mean over sites."""
     by: dict[str, list[bool]] = {}
     for mark in marks:
         by.setdefault(mark.site, []).append(of(mark))

@@ -1,4 +1,5 @@
-"""What it is worth to crawl again with the same folder: requests until the new files are found, and bytes for known ones.
+"""The benefit of crawling again with the same folder: requests until the new files are found, and bytes for known
+ones.
 
 A portal is crawled, then a month passes on it: about a tenth of its files change where they are, and about a tenth as many are
 new. The second crawl, with the folder of the first, is compared with a crawl of the changed portal from nothing, with the same
@@ -66,7 +67,7 @@ class Enough:
 
 
 class Row(NamedTuple):
-    """What came of one seed."""
+    """The results of one seed."""
 
     new: int  # files that are new on the site
     cold: list[float]  # requests until 90 % and all of those that either crawl finds, from nothing
@@ -80,7 +81,7 @@ class Row(NamedTuple):
 def crawl(
     server: SiteServer, out: Path, budget: int, seed: int, enough: frozenset[str] = frozenset(), **arguments: str
 ) -> list[Request]:
-    """Crawl what is served, until nine in ten of the files ``enough`` were sent, and return what the server logged."""
+    """Crawl a served site until nine in ten of the files ``enough`` were sent, and return the server's log."""
     start = len(server.log)
     settings = {"ENOUGH": (enough, math.ceil(0.9 * len(enough))), "EXTENSIONS": {Enough: 1}} if enough else {}
 

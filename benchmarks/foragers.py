@@ -1,4 +1,4 @@
-"""What foragers find on news sites that change, what it costs, and whether it is what their authors found.
+"""What foragers find on changing news sites, at what cost, and whether that agrees with the paper.
 
 Three experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``replay/foraging.py``), beside the
 figures that they published. Its sites are small worlds of news, and the same with the links of articles exchanged at
@@ -8,10 +8,10 @@ a download takes 2.6 seconds, and the reinforcing agent pays for each version of
 once. ``web`` is the same on twelve hosts that link to each other, each of another manner; crawls begin with all front
 pages.
 
-The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
-end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published
-where 2005 is said. Fixed foragers learn nothing, and choose links at random. Learned ones go beyond the paper. The
-others are what ``news.py`` compares, and breadth-first from nothing every six hours.
+The discovery of births is measured in the same way for all: articles count that are born from hour 24 on until 6
+hours before the end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with their defaults, and
+as published if 2005 is given. Fixed foragers learn nothing, and choose links at random. Learned ones go beyond the
+paper. The others are the policies of ``news.py``, and breadth-first from nothing every six hours.
 
 Recordings are made once, in ``--folder``. Runs that are in ``--lines`` already are not made again, so that a benchmark
 can be stopped and resumed. ::
@@ -65,7 +65,7 @@ ROOTS = ("/", *(f"/s/{section_name(section)}/" for section in range(9)))
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is crawled, how long, and what for."""
+    """A crawled site, the duration, and the goal."""
 
     sites: Mapping[str, Manner | None]  # None: a web of many hosts
     policies: Sequence[str]
@@ -111,8 +111,8 @@ class QuickAgent(Quickly, ReinforcingAgent):
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Let foragers read each page of a site once, however many crawls of this process do. What they read is the same,
-    and half of the time is saved.
+    """Let foragers read each page of a site once per process, for all crawls. The results are the same, and half of
+    the time is saved.
     """
     shown: dict[int, str] = {}
 
@@ -133,7 +133,7 @@ def reading_once() -> Iterator[None]:
 
 
 class Site(RecordedSite):
-    """A recording of which texts and headers are read once, however many crawls of this process ask for them."""
+    """A recording whose texts and headers are read once per process, for all crawls."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -205,7 +205,7 @@ def record(folder: Path, task: Task) -> Path:
 
 
 def crawl(task: Task, site: RecordedSite, truth: SiteTruth) -> dict[str, Any]:
-    """Crawl a site; return what came of it."""
+    """Crawl a site; return the results."""
     experiment = EXPERIMENTS[task.experiment]
     crawler, goal = POLICIES[task.policy](), experiment.goal()
     notes = SentNotes(goal, crawler) if isinstance(crawler, Foragers) else None
@@ -232,7 +232,7 @@ def crawl(task: Task, site: RecordedSite, truth: SiteTruth) -> dict[str, Any]:
 
 
 def crawl_all(folder: Path, tasks: Sequence[Task], lines: Path | None) -> list[dict[str, Any]]:
-    """Crawl one site by several policies, write down each run when it is done, and return them."""
+    """Crawl one site by several policies, write each run when it is done, and return them."""
     site = Site(record(folder, tasks[0]))
     runs = []
     with reading_once():
@@ -248,7 +248,7 @@ def crawl_all(folder: Path, tasks: Sequence[Task], lines: Path | None) -> list[d
     return runs
 
 
-MEASURES: dict[str, tuple[str, float, float]] = {  # format, and what was published for WL and RL; NaN: nothing
+MEASURES: dict[str, tuple[str, float, float]] = {  # format, and the published values for WL and RL; NaN: none
     "downloaded": (",.0f", 669_673, 540_636),
     "sent": (",.0f", 6_345, 9_747),
     "relevant": (",.0f", 3_107, 2_419),
@@ -273,8 +273,8 @@ UNITS = {
 
 
 def paper_table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table for each site: a row for each measure with means and deviations over the seeds, and beside them
-    what was published, and how many seeds have WL and RL in the order that was.
+    """Return a table for each site: a row for each measure with means and deviations over the seeds, the published
+    values, and how many seeds have WL and RL in the published order.
     """
     tables = []
     for site, of_site in grouped(runs, "site"):
@@ -292,7 +292,7 @@ def paper_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def order(of: Mapping[str, Sequence[Mapping[str, Any]]], name: str, published: Sequence[float]) -> str:
-    """Return how many seeds have a measure for WL and RL in the order that was published: "4 of 5"."""
+    """Return how many seeds have a measure for WL and RL in the published order: "4 of 5"."""
     pairs = [{run["seed"]: run[name] for run in of.get(f"{mode} 2005", ())} for mode in ("WL", "RL")]
     both = pairs[0].keys() & pairs[1].keys()
     if not both or not all(map(math.isfinite, published)):
@@ -333,7 +333,7 @@ def news_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def grouped(runs: Iterable[Mapping[str, Any]], *names: str) -> Iterator[tuple[Any, list[Mapping[str, Any]]]]:
-    """Yield the values of these names, and the runs that have them, in the order in which they come first."""
+    """Yield the values of these names, and the runs that have them, in the order of first occurrence."""
     groups: dict[Any, list[Mapping[str, Any]]] = {}
     for run in runs:
         key = tuple(run[name] for name in names)
@@ -348,7 +348,7 @@ def spread(values: Sequence[float], form: str) -> str:
 
 
 def done_before(lines: Path | None) -> dict[Task, dict[str, Any]]:
-    """Return the runs that were written down; a line that a kill cut off is none."""
+    """Return the runs in a file; a line cut by a kill is skipped."""
     done = {}
     for line in lines.read_text(encoding="utf-8").splitlines() if lines is not None and lines.exists() else ():
         try:
@@ -370,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="how many sites of each kind (5)")
     parser.add_argument("--folder", type=Path, default=Path("news-sites"), help="where recordings are (news-sites)")
     parser.add_argument("--jobs", type=int, default=1, help="sites at a time (1); 0: in this process")
-    parser.add_argument("--lines", type=Path, help="file to which each run is appended as JSON")
+    parser.add_argument("--lines", type=Path, help="file to append each run to, as JSON")
     options = parser.parse_args(arguments)
     experiment = EXPERIMENTS[options.experiment]
     days = options.days or experiment.days

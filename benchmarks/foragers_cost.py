@@ -1,11 +1,11 @@
-"""What it costs to keep a hundred foragers on a million known pages.
+"""The cost of a hundred foragers on a million known pages.
 
-A made web of hubs and articles is crawled in memory, by a hundred foragers whose weblogs and paths are full from the
-beginning, next to the least that a policy which comes back can do: each page sleeps for as long as any other, and they
-leave in the order in which they woke. As much is known of pages as foragers remember at most. CPU is that of the
-process, in the methods of the policy alone, so neither the made web nor other programs count; garbage is collected
-meanwhile. ``choice`` is ``select``, ``outcome`` all that follows when a page came: the links that are placed, what is
-learned, steps that end, the next ones, restarts, children and deaths. Every measurement has a process of its own. ::
+A synthetic web of hubs and articles is crawled in memory, by a hundred foragers whose weblogs and paths are full from
+the start, compared with the simplest revisiting policy: each page sleeps for the same time, and pages leave in the
+order of waking. The memory of pages has the maximum size. CPU is that of the process, in the methods of the policy
+alone, so neither the synthetic web nor other programs count; garbage is collected meanwhile. ``choice`` is
+``select``; ``outcome`` is all work after a page is fetched: placing links, learning, ended steps, next ones,
+restarts, children and deaths. Every measurement has a separate process. ::
 
     python benchmarks/foragers_cost.py                                  # a million pages, ten minutes
     python benchmarks/foragers_cost.py calls --pages 100000 --crawls learned WLRL
@@ -46,10 +46,10 @@ BEGIN = 1_767_571_200.0  # 5 January 2026, 0:00 UTC
 DAY = 86400.0
 EVERY = 3 * DAY  # between two visits of a page by the least policy
 BATCH = 500
-HUBS = 2000  # pages that list what is new, and to which others link
+HUBS = 2000  # pages that list what is new, and that others link to
 LINKS = 60  # of a page
 FLEET = 100
-REMEMBERED = 1 << 15  # pages of which foragers know something beside the frontier
+REMEMBERED = 1 << 15  # pages with data outside the frontier
 WARM = 1000  # visits before any counts
 METHODS = ("place", "know", "learn", "again")
 CRAWLS: dict[str, dict[str, Any]] = {
@@ -72,7 +72,7 @@ class EachAgain(BreadthFirst):
 
 
 class MadePage(NamedTuple):
-    """A page, parsed before anybody is timed who reads it."""
+    """A page that is parsed before the timed part."""
 
     url: str
     text: str
@@ -83,7 +83,7 @@ class MadePage(NamedTuple):
 
 
 class Web:
-    """Pages by their numbers: hubs first, then articles, of which ``most`` are known in the beginning.
+    """Pages by their numbers: hubs first, then articles, up to ``most`` of them known at the start.
 
     ``births`` is how many links to articles that nobody has seen come up on a hub that changed, on average.
     """
@@ -115,7 +115,7 @@ class Web:
         return found
 
     def answer(self, pick: Pick, *, seen: bool) -> tuple[Outcome, list[Link], list[int]]:
-        """Return what fetching a page brings: its outcome, new links, and keys of known ones."""
+        """Return the result of fetching a page: its outcome, new links, and keys of known ones."""
         is_hub = pick.key <= HUBS
         changed = None if not seen else bool(self.rng.random() < (0.3 if is_hub else 0.02))
         if changed is False:
@@ -191,7 +191,7 @@ class Driver:
         return float(key > self.pages and not outcome.error and key not in self.seen)
 
     def fill(self, *, remembers: bool = True) -> None:
-        """Let all pages be known; ``remembers``: those that are remembered as if they had been visited."""
+        """Make all pages known; ``remembers``: those with a record, as if they had been visited."""
         policy, web, rng = self.policy, self.web, self.web.rng
         self.crawl.add([web.link(int(key)) for key in rng.choice(HUBS, FLEET, replace=False) + 1])
         for start in range(0, self.pages, BATCH):
@@ -222,7 +222,7 @@ class Driver:
             policy.links.found([web.link(int(key)) for key in others[start : start + BATCH]], policy.now)
 
     def _send_out(self, policy: Foragers) -> None:
-        """Let all foragers be in the middle of a path, with full weblogs."""
+        """Put all foragers in the middle of a path, with full weblogs."""
         rng = self.web.rng
         for forager in policy.fleet.values():
             chosen = rng.choice(HUBS, policy._rules.weblog, replace=False) + 1
@@ -281,7 +281,7 @@ def calls(name: str, pages: int, n: int, per_day: int) -> dict[str, float]:
 
 
 def seldom(driver: Driver) -> dict[str, float]:
-    """Return the milliseconds of what is not done at each visit."""
+    """Return the milliseconds of work that is not done at each visit."""
     policy, web = driver.policy, driver.web
     questions: dict[str, Callable[[], Any]] = {"tables": policy.tables, "watched": lambda: policy.watched(50)}
     if isinstance(policy, Foragers):
@@ -309,7 +309,7 @@ def seldom(driver: Driver) -> dict[str, float]:
 
 
 def due_when_blocked(policy: Foragers) -> float | None:
-    """Return what due() says where nothing can be had."""
+    """Return what due() returns if no page is free."""
     policy._blocked = policy.now
     return policy.due()
 
@@ -322,7 +322,7 @@ def cpu(question: Callable[[], Any]) -> float:
 
 
 def stored(name: str, pages: int, per_day: int) -> dict[str, float]:
-    """Return how long a checkpoint holds up a crawl that has a job, and what the policy takes when pickled."""
+    """Return how long a checkpoint blocks a crawl with a job, and the size of the pickled policy."""
     with tempfile.TemporaryDirectory() as folder:
         driver = Driver(name, pages, per_day=per_day, job=Job(Path(folder) / "job"))
         driver.fill()
@@ -413,7 +413,7 @@ def lengths(policy: Foragers) -> dict[str, float]:
 
 
 def apart(task: Callable[[], Any]) -> Any:
-    """Return what a task returns, done in a process of its own."""
+    """Return the result of a task in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(task).result()
 

@@ -1,9 +1,9 @@
-"""What it takes to give up a tenth of the links that wait, as a crawl with ``FOCUS_MOST_WAITING`` does.
+"""The cost of giving up a tenth of the queued links, as a crawl with ``FOCUS_MOST_WAITING`` does.
 
-Measured: time and CPU of one call of ``Policy.give_up``, of which the event loop sees nothing but a pause; for a ranked and a
-drawn frontier, in memory and in a file; the best and the worst of some rounds, between which as many new links come as were
-given up. In a file also how long the next checkpoint takes, in its own thread, and the longest pause that a loop beside it
-sees meanwhile. Not measured: a crawl. ::
+Measured: time and CPU of one call of ``Policy.give_up``, which is a pause for the event loop; for a ranked and a
+drawn frontier, in memory and in a file; the best and the worst of some rounds, between which as many new links arrive
+as were given up. For a file also the time of the next checkpoint, in its own thread, and the longest pause of a loop
+beside it. Not measured: a crawl. ::
 
     python benchmarks/giving_up.py --links 1000000
 """
@@ -30,14 +30,14 @@ AT_ONCE = 10_000
 
 
 def links_of(rng: np.random.Generator, hosts: int) -> list[Link]:
-    """Some links on hosts of which few have many."""
+    """Links on hosts, few of which have many."""
     keys = rng.integers(0, 1 << 62, AT_ONCE).tolist()
     numbers = (hosts * rng.random(AT_ONCE) ** 2).astype(int).tolist()
     return [Link(f"https://h{n}.test/{key:x}/page", key, f"h{n}.test") for key, n in zip(keys, numbers, strict=True)]
 
 
 def push(frontier: Any, n: int, options: argparse.Namespace, rng: np.random.Generator) -> None:
-    """Let links wait, at random ranks, in random arms, and be written."""
+    """Queue links, at random ranks, in random arms, and write them."""
     memo = np.zeros(options.width, np.uint8) if isinstance(frontier_keeps(options), Vectors) else None
     for _ in range(0, n, AT_ONCE):
         arms, ranks = rng.integers(0, options.arms, AT_ONCE).tolist(), rng.random(AT_ONCE).tolist()
@@ -49,12 +49,12 @@ def push(frontier: Any, n: int, options: argparse.Namespace, rng: np.random.Gene
 
 
 def frontier_keeps(options: argparse.Namespace) -> Ranks | Vectors:
-    """What the policy would keep."""
+    """The data that the policy would keep."""
     return Ranks() if options.order == "ranked" else Vectors(options.width)
 
 
 def written(frontier: Any) -> tuple[float, float]:
-    """Write a checkpoint; return for how long that took, and the longest pause meanwhile, in milliseconds."""
+    """Write a checkpoint; return its time, and the longest pause meanwhile, in milliseconds."""
     start = last = time.perf_counter()
     longest = 0.0
     frontier.checkpoint()

@@ -1,11 +1,10 @@
-"""Crawls by topic over a made-up web of many hosts: harvest rate against how many hosts are found, at each cap.
+"""Crawls by topic over a synthetic web of many hosts: harvest rate against the number of hosts found, at each cap.
 
-Measured: of policies, topics and seeds, at several caps of pages per domain, after 200 to 20,000 fetches: the harvest rate
-(pages about the topic of all that was asked for: failures and redirects count as fetches), and the hosts and domains on
-which such pages were found. What a page is about is known from the generator; what the policies are rewarded for is what a
-classifier says, which was trained on pages of other hosts, and errs. Also the CPU time of a step, in the policy and the
-frontier: without making the page and without the classifier's look at it. Not measured: the real web, of which this is only
-a model, and any network. ::
+Measured: of policies, topics and seeds, at several caps of pages per domain, after 200 to 20,000 fetches: the harvest
+rate (pages about the topic among all requests: failures and redirects count as fetches), and the hosts and domains
+with such pages. The topic of a page is known from the generator. The policies are rewarded by a classifier, which was
+trained on pages of other hosts, and errs. Also the CPU time of a step, in the policy and the frontier, without making
+the page and without the classifier. Not measured: the real web, of which this is only a model, and any network. ::
 
     python benchmarks/hosts.py --policies breadth-first best-first tree --caps none 10 --runs 5 --jobs 2
     python benchmarks/hosts.py --policies tree asynchronous --caps none 100 10 5 5-2 --web-seeds 1 7
@@ -59,7 +58,7 @@ N_SEEDS, N_EXAMPLES = 10, 600  # pages to start from, examples of each class
 
 
 class Capped:
-    """Keeps an ordering to a cap of pages per domain."""
+    """Limits an ordering to a cap of pages per domain."""
 
     def __init__(self, **cap: Any) -> None:
         super().__init__()
@@ -136,7 +135,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "tree, random warm-up": partial(_tree, rules={"warmup": 100, "prior": False}),
 }
 
-#: What the first policy is to be above of, in harvest rate and in relevant domains.
+#: The policies that the first one should beat, in harvest rate and in relevant domains.
 RIVALS = (
     "tree, no link model",
     "fixed formula",
@@ -148,7 +147,7 @@ RIVALS = (
 
 
 class Judge:
-    """A goal: a page is worth 1 where a classifier finds it relevant. Counts the time that this takes."""
+    """A goal: a page is worth 1 if a classifier finds it relevant. Measures the time that this takes."""
 
     def __init__(self, relevance: Topic, threshold: float = 0.5) -> None:
         self.relevance = relevance
@@ -254,7 +253,7 @@ def do(task: Task, *, budget: int, n_hosts: int) -> Run:
 def _try(task: Task, **parameters: int) -> tuple[Task, Run | None, str]:
     try:
         return task, do(task, **parameters), ""
-    except Exception:  # of a policy: the other runs go on
+    except Exception:  # of a policy: the other runs continue
         return task, None, traceback.format_exc()
 
 
@@ -274,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--output", type=Path, default=Path("hosts.json"))
     parser.add_argument("--first", choices=[*POLICIES], default="tree", help="what is compared with its rivals (tree)")
-    parser.add_argument("--tables-only", action="store_true", help="print the tables of what is in the output")
+    parser.add_argument("--tables-only", action="store_true", help="print the tables of the runs in the output")
     options = parser.parse_args(arguments)
     parameters = {"budget": options.budget, "n_hosts": options.hosts}
     runs = read(options.output)

@@ -159,5 +159,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs in a file; none where there is no file."""
+    """Return the runs in a file; none if there is no file."""
     return [Run(**{**fields, "marks": [Marks(**mark) for mark in fields["marks"]]}) for fields in stored(path)]

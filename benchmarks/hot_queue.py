@@ -7,8 +7,8 @@ apart, if five other pages link to it, too. The tables have P_ST, the share of t
 and 20 % of the pages; the mean over several start pages, the home page first, the others drawn from those from which
 most of the web can be reached.
 
-Not measured: pages off the site, pages that fail or redirect (they are left out, with the links to them), time. Links of
-Wikispeedia have the title of the article for an anchor, and stand in alphabetical order. A page is sent as its title and
+Not measured: pages off the site, pages that fail or redirect (they are removed, with the links to them), time. Links
+of Wikispeedia have the title of the article as their anchor, in alphabetical order. A page is sent as its title and
 the word, as often as it has it. ::
 
     python benchmarks/hot_queue.py wikispeedia.tar.xz --word computer --word music --word war
@@ -55,12 +55,12 @@ _TIMES = 10  # a word may be in a text that is not hot
 
 
 class Web(NamedTuple):
-    """Pages, all of which can be reached from the first one."""
+    """Pages that can all be reached from the first one."""
 
     urls: list[str]
     titles: list[str]
     texts: list[str]
-    links: list[dict[int, str]]  # of each page: the pages that it links to, and the anchors
+    links: list[dict[int, str]]  # of each page: its links to other pages, and the anchors
 
     def part(self, pages: Sequence[int]) -> Web:
         """Return some of the pages, and the links between them."""
@@ -71,7 +71,7 @@ class Web(NamedTuple):
         )
 
     def reached(self, start: int) -> list[int]:
-        """Return the pages to which links lead from one, nearest first."""
+        """Return the pages that links lead to from one, nearest first."""
         seen, queue = {start: None}, deque([start])
         while queue:
             for page in self.links[queue.popleft()]:
@@ -81,7 +81,7 @@ class Web(NamedTuple):
         return list(seen)
 
     def starts(self, n: int) -> list[int]:
-        """Return the first page, and others by chance out of the largest part in which each leads to each."""
+        """Return the first page, and random others of the largest strongly connected part."""
         source, target = self._pairs()
         graph = csr_array((np.ones(len(source), np.int8), (source, target)), shape=(len(self.urls),) * 2)
         _, part = connected_components(graph, connection="strong")
@@ -137,7 +137,7 @@ def documentation(name: str, folder: Path) -> Web:
 
 
 def crawl(web: Web, pages: Sequence[Page], policy: Policy, *, start: int, budget: int) -> list[int]:
-    """Return the pages in the order in which they came, one in flight."""
+    """Return the pages in the order of arrival, one in flight."""
     crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 0.0, strict=True)
     wanted = {State.NEW, *policy.wants_known}
     crawl.add([Link(web.urls[start], start, "host", 0)])
@@ -178,7 +178,7 @@ def short_pages(web: Web, word: str, times: Sequence[int]) -> list[Page]:
 
 
 def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str, Any]]:
-    """Crawl, and return what came of each crawl: P_ST after each of ``MARKS``, for both senses of hot."""
+    """Crawl, and return the result of each crawl: P_ST after each of ``MARKS``, for both senses of hot."""
     said = {word: Keywords([word]) for word in words}
     counts: dict[str, list[int]] = {word: [] for word in words}
     hot: dict[str, list[bool]] = {word: [] for word in words}

@@ -89,7 +89,9 @@ class Judged(NamedTuple):
 
     @classmethod
     def of(cls, web: LinkWeb, start: int, hot: float = HOT, first_cluster: int = sys.maxsize) -> Judged:
-        """Return a web with the importance of its pages, of which such a part is hot; clusters are hosts from one on."""
+        """Return a web with the importance of its pages, and such a share of hot ones; clusters are hosts from one
+        on.
+        """
         links = web.page_links()
         importance = {"IR": pagerank(links), "IB": backlinks(links)}
         n_hot = max(1, round(hot * web.n_urls))
@@ -133,7 +135,7 @@ def head(cells: Sequence[str]) -> str:
 
 
 def alone(call: Callable[..., Any], *args: Any) -> Any:
-    """Return what a call returns that is made in a process of its own, which begins with the memory of this one."""
+    """Return the result of a call in a separate process, which starts with the memory of this one."""
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=lambda: send.send(call(*args)))
@@ -219,7 +221,7 @@ def cluster(options: argparse.Namespace) -> None:
     hosts = np.unique(web.hosts[inside])
     at = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
     say(f"{inside.sum():,} pages in {len(hosts)} clusters ({100 * inside.mean():.1f} %)")
-    say(head(["order", "% of the pages of clusters fetched after 5 10 20 40 60 80 % of all", "clusters of which two pages were fetched by then",
+    say(head(["order", "% of the pages of clusters fetched after 5 10 20 40 60 80 % of all", "clusters with two pages fetched by then",
               "of the 20 pages after the second, in the cluster: median", "IB, IR of these: median",
               "IB, IR of the pages before: median"]))  # fmt: skip
     for name in ("back-links", "PageRank, epsilon 0.1", "OPIC", "breadth-first"):
@@ -431,7 +433,7 @@ def resident() -> float:
 
 
 def job(options: argparse.Namespace) -> None:
-    """Crawl a web with a JOBDIR in each order; print what a checkpoint writes, and how long the crawl stands still."""
+    """Crawl a web with a JOBDIR in each order; print what a checkpoint writes, and how long it blocks the crawl."""
     web, start = LinkWeb.make(options.pages, seed=options.seeds[0], links=options.links).reached()
     say(f"{web.n_urls:,} pages reached, {web.n_links:,} links")
     say(head(["order", "pages", "us a page, all threads", "moves a page", "checkpoints", "MB written for each",
@@ -477,7 +479,7 @@ def written() -> int:
 
 def _of_every_part() -> argparse.ArgumentParser:
     every = argparse.ArgumentParser(add_help=False)
-    every.add_argument("--pages", type=int, default=200_000, help="pages of the web, of which 95 %% can be reached")
+    every.add_argument("--pages", type=int, default=200_000, help="pages of the web; 95 %% can be reached")
     every.add_argument("--links", type=float, default=8.0, help="mean number of links on a page, with repeated ones")
     every.add_argument("--clusters", type=int, default=0, help="dense clusters")
     every.add_argument("--cluster-pages", type=int, default=30, help="pages of each")

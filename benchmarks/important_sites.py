@@ -1,16 +1,16 @@
 """How early crawls of real sites visit the important pages, by five orders, and how early they find files.
 
-Measured: crawls without a network of the sites that ``sites.py`` recorded, and of Wikispeedia. A page is important by its
-PageRank (IR) or by the number of other pages that link to it (IB) on the whole site; hot are the 2 % that are the most
-important (and those that are equal to the last of them). The tables have P_ST, the share of the hot pages that are
-visited, and P_CS, the share of the visited pages that are among as many most important ones, after 5, 10 and 20 % of the
-pages; and, of the same crawls, the share of the hot pages and of all files after so many % of the requests of an
-exhaustive crawl. ``BranchingBandit`` looks for files: it is there to show that this is another thing. What answers with
-success is a page, a file too.
+Measured: crawls without a network of the sites that ``sites.py`` recorded, and of Wikispeedia. A page is important by
+its PageRank (IR) or by the number of other pages that link to it (IB) on the whole site; hot are the 2 % that are the
+most important (and those that are equal to the last of them). The tables have P_ST, the share of the hot pages that
+are visited, and P_CS, the share of the visited pages that are among as many most important ones, after 5, 10 and 20 %
+of the pages; and, of the same crawls, the share of the hot pages and of all files after so many % of the requests of
+an exhaustive crawl. ``BranchingBandit`` looks for files, to show that this is a different goal. Every successful
+answer is a page, including a file.
 
-Orders by chance are crawled with several seeds; of these mean and standard deviation are shown. Not measured: time, and
-links that lead off the site. ``scrapy focus-compare SITE.sqlite --importance pagerank --hot 0.02`` shows the same for sites
-of your own. ::
+Random orders are crawled with several seeds, with mean and standard deviation. Not measured: time, and links that
+lead off the site. ``scrapy focus-compare SITE.sqlite --importance pagerank --hot 0.02`` shows the same for your own
+sites. ::
 
     python benchmarks/sites.py fetch ghc sklearn2 statsm
     python benchmarks/sites.py record ghc sklearn2 statsm
@@ -76,7 +76,7 @@ def record_wikispeedia(archive: Path, path: Path) -> None:
 
 
 def measure(name: str, path: Path, seeds: int) -> Iterator[dict[str, Any]]:
-    """Crawl a recorded site by each order, and return what came of each crawl."""
+    """Crawl a recorded site by each order, and return the result of each crawl."""
     site, goal = RecordedSite(path), FilesGoal()
     truth = SiteTruth(site, goal, ignored=blocked_extensions(goal.types))
     judges = {by: SiteImportance(site, truth, Measure.of(by, HOT)) for by in ("pagerank", "backlinks")}

@@ -1,11 +1,11 @@
 """CPU per page on pages with many links: stock Scrapy and scrapy_focus, with a ``LinkExtractor`` and with ``NewLinks``.
 
 Measured: CPU of the crawler's thread within turns of the event loop, from the opening of the spider to its closing,
-divided by the pages, for exhaustive crawls of sites on which each page has 20, 100 or 400 links, a third of them
-navigation that all pages share (``linked_site.py``, a process of its own, on the other core where there is one); how
-many turns took more than 50 ms, and the longest. All configurations crawl in turn, so many rounds; what is given is the
-median of the ratios to the stock crawl of the same round. All have to fetch the same pages and give the same items. Not
-in it: starting, imports, other threads (one writes checkpoints with a JOBDIR), memory, waiting. ::
+divided by the pages, for exhaustive crawls of sites where each page has 20, 100 or 400 links, a third of them
+navigation that all pages share (``linked_site.py``, a separate process, on the other core if there is one); how many
+turns took more than 50 ms, and the longest. All configurations crawl in turn, so many rounds; the result is the
+median of the ratios to the stock crawl of the same round. All have to fetch the same pages and give the same items.
+Not measured: starting, imports, other threads (one writes checkpoints with a JOBDIR), memory, waiting. ::
 
     python benchmarks/known_links.py --rounds 3
     python benchmarks/known_links.py --links 100 --rounds 3 --jobdir

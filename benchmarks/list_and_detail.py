@@ -1,11 +1,11 @@
 """Ordinary list-and-detail projects, with the stock scheduler and with ours: how many requests until the items come.
 
-Two sites are made here, shaped like those on which people learn Scrapy: a book shop (400 books, 20 listing pages, 50
-categories) and quotes (400 quotes of 60 authors, 40 listing pages, tags). The spiders are of the forms that such projects
-have: the next page by its link, all listing pages made by code (before or behind the details, or in ``start``), rules,
-items on the listing pages and beside them. Measured: which request, in the order of the server's answers, brought the
-fifth item, half of them, and 90 %; over five seeds of the policy. The stock scheduler has no seed, but answers come in another order each time. Not measured:
-time. ::
+Two synthetic sites are shaped like those used to learn Scrapy: a book shop (400 books, 20 listing pages, 50
+categories) and quotes (400 quotes of 60 authors, 40 listing pages, tags). The spiders are of the forms that such
+projects have: the next page by its link, all listing pages made by code (before or after the details, or in
+``start``), rules, items on the listing pages and beside them. Measured: which request, in the order of the server's
+answers, brought the fifth item, half of them, and 90 %; over five seeds of the policy. The stock scheduler has no
+seed, but answers arrive in another order each time. Not measured: time. ::
 
     python benchmarks/list_and_detail.py --seeds 5
     python benchmarks/list_and_detail.py --seeds 5 --in-flight 1 --only books
@@ -204,7 +204,7 @@ class BooksFromStart(_OfSite):
 
 
 class BooksMadeDetails(_OfSite):
-    """Details made by code, too: their numbers stand in an attribute."""
+    """Details made by code, too: their numbers are in an attribute."""
 
     name = "books, pages and details made by code"
 
@@ -308,7 +308,7 @@ SPIDERS: dict[type[scrapy.Spider], type[Any]] = {
 
 
 async def crawl(spider: type[scrapy.Spider], root: str, settings: dict[str, Any]) -> list[str]:
-    """Return the URLs of the pages of which the items came."""
+    """Return the URLs of the pages that gave items."""
     runner = AsyncCrawlerRunner(settings)
     crawler = runner.create_crawler(spider)
     urls: list[str] = []
@@ -346,7 +346,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--in-flight", type=int, default=8, help="requests at once (default: 8, as in Scrapy)")
     parser.add_argument("--only", default="", help="a regular expression of the names of spiders")
-    parser.add_argument("--without", default="", help="a configuration to leave out")
+    parser.add_argument("--without", default="", help="a configuration to skip")
     args = parser.parse_args()
     rows = []
     for spider in (each for each in SPIDERS if re.search(args.only, each.name)):

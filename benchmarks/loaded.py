@@ -1,6 +1,6 @@
 """What a crawl loads of this package: ``python benchmarks/loaded.py``.
 
-Two small crawls run in processes of their own, on a site that they serve themselves: a stock spider with one settings
+Two small crawls run in separate processes, on a site that they serve themselves: a stock spider with one settings
 line, and a loop with the default policy and a frontier in memory, without Scrapy. The files of this package that were
 imported by then are counted, with their lines.
 """

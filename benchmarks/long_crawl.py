@@ -1,4 +1,4 @@
-"""A long crawl under a JOBDIR: memory, waiting links and bytes on disk over time, with a ``kill -9`` now and then.
+"""A long crawl under a JOBDIR: memory, queued links and bytes on disk over time, with an occasional ``kill -9``.
 
 Measured: a crawl of the bundled portal at a million pages over HTTP on 127.0.0.1, by the sleeping bandit with the add-on.
 Every few seconds: resident memory of the crawler and of the server, requests, waiting links, size of ``JOBDIR/focus``, CPU
@@ -189,7 +189,7 @@ class Crawler:
         self.runs += 1
 
     def end(self, number: int) -> float:
-        """Send a signal and wait; return the seconds that it took."""
+        """Send a signal and wait; return the seconds until the process ended."""
         begun = time.monotonic()
         self.cpu += _cpu(self.process.pid)
         self.process.send_signal(number)
@@ -209,7 +209,7 @@ class Crawler:
         return self._last
 
     def sample(self, seconds: float, server: int) -> Sample:
-        """How things are now."""
+        """Sample the current state."""
         known, pid = self.known(), self.process.pid
         return Sample(
             seconds=round(seconds, 1), run=self.runs, requests=known["requests"], waiting=known["waiting"],
@@ -315,7 +315,7 @@ def draw(samples: list[Sample], path: Path, title: str) -> None:
 
 
 def check(folder: Path) -> str:
-    """Open and check a frontier, and say how many links wait in it."""
+    """Open and check a frontier, and report its queued links."""
     if not folder.exists():
         return "none"
     from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier

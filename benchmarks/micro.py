@@ -53,7 +53,7 @@ def page(n: int) -> tuple[str, list[str]]:
 
 
 def features(report: Callable[[str, float, str], None]) -> None:
-    """Where a link stands, its text and path as vectors, its cluster: all that ``place`` needs of it."""
+    """A link's text and path as vectors, and its cluster: all that ``place`` needs."""
     text, urls = page(100)
     root = html.fromstring(text)
     report(
@@ -109,7 +109,7 @@ class Numbered(Bandit):
 
 
 def bandit(report: Callable[[str, float, str], None], arms: int) -> None:
-    """One selection of a bandit with the default score, AUER, and all that comes of it; two links wait in each arm."""
+    """One selection of a bandit with the default score, AUER, and its consequences; two links are queued in each arm."""
     crawl = Crawl(Numbered(), frontier=memory_frontier, seed=0, strict=True)
     for start in range(0, 2 * arms, 2000):
         numbers = range(start, min(start + 2000, 2 * arms))

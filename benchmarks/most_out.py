@@ -1,4 +1,4 @@
-"""Requests a second of live crawls with and without the bound on what is out, side by side in one run.
+"""Requests a second of live crawls with and without the limit of picks in flight, side by side in one run.
 
 Measured: pages of a tree over HTTP on 127.0.0.1, from the first answer to the last, and the CPU of the crawling
 process per page. The site answers after 20 to 50 ms, in a process of its own; the policy is the default one. Crawls
@@ -40,7 +40,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 
 async def serve(pipe: Connection) -> None:
-    """Answer on all loopback addresses: page K of N links to those below it; the path says what to wait more, in s."""
+    """Answer on all loopback addresses: page K of N links to those below it; the path gives an additional delay, in
+    s.
+    """
 
     async def answer(reader: StreamReader, writer: StreamWriter) -> None:
         while line := await reader.readline():

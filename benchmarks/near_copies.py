@@ -1,10 +1,10 @@
 """What ``FOCUS_IGNORE_PARAMETERS`` saves on sites that give one page many URLs, what it loses, and what it costs.
 
-A shop is made here whose links have session ids (in the query, in the path), sort orders, tracking, filters, parameters
-that name the page, a calendar without end, or all of it. Each crawl runs in a process of its own, with the setting off and
-on, with the default policy and breadth-first. Measured: requests until each page was fetched once, pages that were never
-fetched, the peak of memory; with ``--cpu``, user and system CPU of the crawl from its opening to its closing for each page,
-off and on in turns, the median of the differences. Not measured: real networks. ::
+A synthetic shop has links with session ids (in the query, in the path), sort orders, tracking, filters, parameters
+that name the page, an endless calendar, or all of these. Each crawl runs in a separate process, with the setting off
+and on, with the default policy and breadth-first. Measured: requests until each page was fetched once, pages that
+were never fetched, the peak of memory; with ``--cpu``, user and system CPU of the crawl from its opening to its
+closing for each page, off and on in turns, the median of the differences. Not measured: real networks. ::
 
     python benchmarks/near_copies.py --seeds 5
     python benchmarks/near_copies.py --cpu --rounds 5
@@ -169,7 +169,7 @@ async def _run(runner: AsyncCrawlerRunner, crawler: Any, root: str) -> None:
 
 
 def crawl(kind: dict[str, Any], policy: str, *, on: bool, seed: int, **size: int) -> dict[str, float]:
-    """Crawl a shop in a process of its own; also how many requests until all pages, and how many pages were lost."""
+    """Crawl a shop in a separate process; also return the requests until all pages, and the number of lost pages."""
     settings = {
         "ADDONS": {"scrapy_focus.Addon": 500}, "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False,
         "TWISTED_REACTOR_ENABLED": False, "LOG_ENABLED": False, "FOCUS_PROGRESS": "off", "FOCUS_SEED": seed,

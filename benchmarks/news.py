@@ -1,4 +1,4 @@
-"""How soon crawls on a budget know what is new on a site.
+"""How soon crawls on a budget find what is new on a site.
 
 Measured, on recordings of synthetic news sites that change while they are crawled: how many of the articles that are
 born were fetched, how long after their birth (mean, median, 90 %), and by how many requests. Four sites: the good
@@ -110,7 +110,7 @@ def write(path: Path, site: NewsSite | NewsWeb, name: str, roots: Sequence[str] 
 
 
 def run(folder: Path, name: str, rate: int, policy: str, seed: int) -> dict[str, Any]:
-    """Crawl one site by one policy; return what came of it."""
+    """Crawl one site by one policy; return the results."""
     site = RecordedSite(record(folder, name, seed))
     goal = Quickly(hours=24)
     mission = Mission.of(goal)
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="how many sites of each kind (5)")
     parser.add_argument("--folder", type=Path, default=Path("news-sites"), help="where recordings are (news-sites)")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at a time (1)")
-    parser.add_argument("--lines", type=Path, help="file to which each run is appended as JSON")
+    parser.add_argument("--lines", type=Path, help="file to append each run to, as JSON")
     options = parser.parse_args(arguments)
     tasks = [
         (options.folder, site, rate, policy, seed)

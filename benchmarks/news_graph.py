@@ -1,4 +1,4 @@
-"""What the graph of the synthetic news site is like, as it is, as a small world, and rewired.
+"""Properties of the graph of the synthetic news site: by default, as a small world, and rewired.
 
 Measured, on the graph of all pages that links lead to from the first page at an instant: exponents of the power laws of
 degrees, clustering, and average path length. Palotai, Farkas and Lőrincz (2005) give these figures for the Web as their
@@ -42,7 +42,7 @@ PAPER = "the Web | | | 1.30 | 2.57 | 0.020 | 7.29", "the Web, rewired | | | 1.30
 
 
 class Figures(NamedTuple):
-    """What a graph is like."""
+    """Properties of a graph."""
 
     pages: int
     links: int
@@ -53,7 +53,7 @@ class Figures(NamedTuple):
 
 
 def graph(site: NewsSite, at: float) -> csr_array:
-    """Return which pages link to which at a time; the first page is number 0, and a link leads to a page of its own."""
+    """Return which pages link to which at a time; the first page is number 0."""
     ids = {"/": 0}
     queue = ["/"]
     links: set[tuple[int, int]] = set()
@@ -96,7 +96,7 @@ def path_length(links: csr_array, rng: np.random.Generator) -> float:
 
 
 def figures(links: csr_array) -> Figures:
-    """Return what a graph is like."""
+    """Return the properties of a graph."""
     return Figures(
         links.shape[0], links.nnz, exponent(links.sum(axis=1)), exponent(links.sum(axis=0)), clustering(links),
         path_length(links, np.random.default_rng(0)),

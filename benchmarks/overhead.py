@@ -1,22 +1,22 @@
 """CPU per page of whole crawls: stock Scrapy and scrapy_focus, side by side in one run.
 
-Measured: user and system CPU of the crawling process for an exhaustive crawl of the bundled portal (everything but its
-endless calendar) over HTTP on 127.0.0.1, less what a crawl of one page costs, divided by the pages; the configurations
-take turns, and the median over the rounds is given. The server is a process of its own. Not measured: waiting, memory,
-and real networks. ::
+Measured: user and system CPU of the crawling process for an exhaustive crawl of the bundled portal (everything but
+its endless calendar) over HTTP on 127.0.0.1, minus the cost of a crawl of one page, divided by the pages; the
+configurations take turns, and the median over the rounds is given. The server is a separate process. Not measured:
+waiting, memory, and real networks. ::
 
     python benchmarks/overhead.py --pages 2000 --rounds 5
     python benchmarks/overhead.py --pages 2000 --rounds 5 --jobdir
     python benchmarks/overhead.py --pages 2000 --rounds 5 --files
 
-With ``--jobdir`` each crawl has a JOBDIR of its own, new and empty, whose last writing at a clean stop is measured too.
-Scrapy then keeps requests in its default disk queue, PickleLifoDiskQueue: last in, first out, which is depth-first, as in
-memory without a JOBDIR. The crawls are exhaustive, so that all orders fetch the same. What survives a ``kill -9`` differs:
+With ``--jobdir`` each crawl has a new, empty JOBDIR, whose last writing at a clean stop is also measured. Scrapy then
+keeps requests in its default disk queue, PickleLifoDiskQueue: last in, first out, which is depth-first, as in memory
+without a JOBDIR. The crawls are exhaustive, so that all orders fetch the same. What survives a ``kill -9`` differs:
 nothing of that queue, everything of ours (``scale.py``, ``long_crawl.py``).
 
-With ``--files`` it is ``scrapy focus-files`` that is measured, as it is and without its parts, over as many requests as the
-site has pages. The parts are those that can be left out: links that differ in parameters which do not matter, the panel,
-and the folder (files, list, notes of the crawl, page at the end, and the JOBDIR in it).
+With ``--files`` it measures ``scrapy focus-files``, complete and without some parts, over as many requests as the
+site has pages. The optional parts are: links that differ in irrelevant parameters, the panel, and the folder (files,
+list, notes of the crawl, page at the end, and the JOBDIR in it).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The tables of the SB-CLASSIFIER paper, on recorded sites: crawlers, hyper-parameters, and the profiles of its sites.
 
-Measured: simulated crawls without a network, one request in flight, HEADs, redirects and dead links counted, nothing left
-out for its extension (as in the paper's own simulation); the percentage of the requests of an exhaustive crawl until
-90 % of the targets, and of its volume that is no target until 90 % of the volume of the targets, as mean and standard
-deviation over the seeds. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF and OMNISCIENT know what nobody
-knows beforehand. ::
+Measured: simulated crawls without a network, one request in flight, HEADs, redirects and dead links counted, no
+extension ignored (as in the paper's own simulation); the percentage of the requests of an exhaustive crawl until 90 %
+of the targets, and of its non-target volume until 90 % of the volume of the targets, as mean and standard deviation
+over the seeds. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF and OMNISCIENT use information that no
+real crawl has. ::
 
     python benchmarks/sites.py fetch sklearn2 lily      # real sites, from Debian's documentation packages
     python benchmarks/sites.py record sklearn2 lily     # writes sites/NAME.sqlite
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.compare.comparison import Cell, Comparison
     from scrapy_focus.lab.compare.runs import Run
 
-# As in the paper's own simulation, nothing is kept away from for its extension.
+# As in the paper's own simulation, no extension is ignored.
 CRAWLERS = (
     "SB-CLASSIFIER=TagPath:blocked=()", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM",
     "OMNISCIENT",
@@ -62,7 +62,7 @@ def parameters(paths: Sequence[Path], seeds: int, jobs: int) -> None:
 
 
 def record_profiles(scale: float, requests: float, out: Path, names: Sequence[str]) -> None:
-    """Record the made-up sites, of so many requests each at most, and print what each is like."""
+    """Record the synthetic sites, of so many requests each at most, and print their properties."""
     out.mkdir(parents=True, exist_ok=True)
     print("| profile | HTML pages | targets | neither | pages with a target | depth of targets | URLs |")
     print("|---|--:|--:|--:|--:|--:|--:|")

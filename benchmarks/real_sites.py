@@ -40,7 +40,7 @@ POLICIES = {
 
 
 def crawl(root: str, *, policy: str, budget: int, seed: int, settings: Sequence[str] = ()) -> None:
-    """Crawl a site with the example project in a process of its own; eight requests at a time, without delay."""
+    """Crawl a site with the example project in a separate process; eight requests at a time, without delay."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "scrapy", "crawl", "datasets", "-a", f"root={root}", "-a", f"budget={budget}"]
         command += ["-a", f"out={out}", "-s", f"FOCUS_POLICY={policy}", "-s", f"FOCUS_SEED={seed}"]

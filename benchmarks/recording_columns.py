@@ -1,15 +1,16 @@
-"""What it costs to open a recorded site, in one process and in several, and how fast it is crawled then.
+"""The cost of opening a recorded site, in one process and in several, and the speed of crawls afterwards.
 
-Made for it is a recording of a synthetic web: each page links to 36 others, a third of which all pages share; every
-twelfth URL is a data file. Measured:
+It uses a recording of a synthetic web: each page links to 36 others, a third of which all pages share; every twelfth
+URL is a data file. Measured:
 
-* CPU and wall-clock time until :class:`~scrapy_focus.lab.recordings.format.RecordedSite` is there: the first time, which
-  writes the columns, and later, with the files in the page cache;
+* CPU and wall-clock time until :class:`~scrapy_focus.lab.recordings.format.RecordedSite` is open: the first time,
+  which writes the columns, and later, with the files in the page cache;
 * what opening adds to the memory of several processes that have the recording open at the same time: the differences
   of ``Pss`` (each page of memory shared by n processes counts as 1/n in each) and of ``Private_Clean`` and
   ``Private_Dirty`` in ``/proc/self/smaps_rollup``, taken when all have opened it, against before they did. What the
   interpreter and its libraries take is not in it, nor what the page cache holds of files that nobody maps;
-* CPU of the ground truth and the memory that it takes of its own (``Anonymous``), and simulated requests for each minute of CPU without it, each in a process of its own.
+* CPU of the ground truth and its own memory (``Anonymous``), and simulated requests for each minute of CPU without
+it, each in a separate process.
 
 Not measured: a disk that is slow, and files that are not in the page cache. ``--beside`` names another checkout of the
 repository, which is measured in turn with this one on the same recording. ::
@@ -141,7 +142,7 @@ def open_and_wait(path: Path) -> None:
 
 
 def crawl(path: Path, name: str, budget: int) -> None:
-    """Make the ground truth, and simulate a crawl; say what each took, and a checksum of what was asked for."""
+    """Make the ground truth, and simulate a crawl; print the cost of each, and a checksum of the requests."""
     from scrapy_focus import FilesGoal
     from scrapy_focus.lab.recordings.format import RecordedSite
     from scrapy_focus.lab.replay.simulate import simulate
@@ -181,7 +182,7 @@ def said_by(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def let_on(process: subprocess.Popen[str]) -> None:
-    """Tell a process that waits to resume."""
+    """Tell a blocked process to resume."""
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()

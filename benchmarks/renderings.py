@@ -1,10 +1,10 @@
-"""Which pages the default policy has rendered, next to one that is told beforehand: without a browser.
+"""Which pages the default policy renders, compared with one that has a list: without a browser.
 
-Measured: crawls of the synthetic scripted site in which a GET brings the links of the HTML and a rendering those that
-scripts make, as the plan of the site says. The policy, the crawl and the frontier are those of a live crawl. *Work* is
-what it costs the machine, in plain pages, of which a rendering counts for 120 (100 to 150 were measured); a rendering
-sends 3 requests. Areas are under the curve of the files found over the requests that the policy needs that is told
-which templates need a browser, and which of them need no plain page before. A file that scripts make (``blob:``) is an
+Measured: crawls of the synthetic scripted site where a GET brings the links of the HTML and a rendering those that
+scripts make, as the plan of the site defines them. The policy, the crawl and the frontier are those of a live crawl.
+*Work* is the cost for the machine, in plain pages; a rendering counts for 120 (100 to 150 were measured) and sends 3
+requests. Areas are under the curve of the files found, over the requests of the policy with a list of the templates
+that need a browser, and of those among them that need no plain page first. A file that scripts make (``blob:``) is an
 item of its page; with ``--no-blobs`` it is nothing. Not measured: time, a browser, JSON behind pages, pages that a
 browser loses. ::
 
@@ -151,7 +151,7 @@ class Told(Templates):
 
 
 class Oracle(BranchingBandit):
-    """The default policy, told which templates need a browser."""
+    """The default policy, with a list of the templates that need a browser."""
 
     def __init__(self, site: ScriptedSite) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class Oracle(BranchingBandit):
 
 @dataclass
 class Run:
-    """What a crawl asked for and found."""
+    """The requests and finds of a crawl."""
 
     rows: list[tuple[int, int, int]] = field(default_factory=lambda: [(0, 0, 0)])  # requests, work, files
     picks: list[tuple[str, str]] = field(default_factory=list)  # method and path, in the order of the answers
@@ -208,7 +208,7 @@ def crawl_web(
     mode
         ``"learn"``: pages say whether they have scripts; ``"never"``: none does; ``"always"``: a browser fetches all.
     in_flight
-        Picks that are out at most.
+        Maximum picks in flight.
     seed
         Of the policy.
     most
@@ -224,7 +224,7 @@ def crawl_web(
 
 
 def go_on(crawl: Crawl, web: Web, *, mode: str = "learn", in_flight: int = 1, most: int = 20_000) -> Run:
-    """Crawl a site from where a crawl stands, with so many requests more; see :func:`crawl_web`."""
+    """Continue a crawl, with so many requests more; see :func:`crawl_web`."""
     run = Run()
     out: deque[Pick] = deque()
     while True:
@@ -249,7 +249,7 @@ def go_on(crawl: Crawl, web: Web, *, mode: str = "learn", in_flight: int = 1, mo
 
 
 def answer(web: Web, pick: Pick, mode: str) -> tuple[Outcome, list[Link]]:
-    """Return what fetching a pick comes to, and its links."""
+    """Return the outcome of a pick, and its links."""
     path = pick.url.removeprefix(ROOT)
     if not web.is_page(path):
         return Outcome(pick=pick, status=200, mime=CSV, size=30_000, seconds=0.01), []
@@ -268,7 +268,7 @@ def link_to(found: Found, depth: int) -> Link:
 
 
 def compare(mix: int, seeds: Sequence[int], in_flight: int, *, blobs: bool) -> None:
-    """Print what the policy finds on a mix of the site, next to what it is compared with."""
+    """Print the finds of the policy on a mix of the site, beside those that it is compared with."""
     runs: dict[str, list[Run]] = {name: [] for name in ("told", "learned", "all", "none")}
     for seed in seeds:
         web = world(mix, seed, blobs=blobs)

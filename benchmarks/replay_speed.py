@@ -35,7 +35,7 @@ from scrapy_focus.policies.tagpath.policy import TagPath
 POLICIES = {
     "BreadthFirst": BreadthFirst, "BranchingBandit": BranchingBandit, "sleeping bandit (TagPath)": TagPath, "TP-OFF": TagPathOffline, "FOCUSED": Focused,
 }  # fmt: skip
-_PLACES = ("main", "teaser", "catalogue", "related", "text", "site")  # classes of the elements that links stand in
+_PLACES = ("main", "teaser", "catalogue", "related", "text", "site")  # classes of the elements with links
 
 
 class Dense:

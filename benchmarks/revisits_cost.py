@@ -1,10 +1,10 @@
-"""What it costs to keep a million pages under watch.
+"""The cost of watching a million pages.
 
-``Revisits`` against the least that a policy which comes back can do: each page sleeps for as long as any other, and
-they leave in the order in which they woke. Both have the same crawl around them, in memory. Pages were visited before,
-once to thirty times, at times that are spread over a plan's interval; then so many visits follow, each when its turn
-comes. Every measurement has a process of its own. CPU is the time of the process, so that other programs count little;
-of several rounds the median is shown, and the longest call of all. ::
+``Revisits`` against the simplest revisiting policy: each page sleeps for the same time, and pages leave in the order
+of waking. Both have the same crawl around them, in memory. Pages were visited before, once to thirty times, at times
+spread over a plan's interval; then so many visits follow, each when its turn comes. Every measurement has a separate
+process. CPU is the time of the process, so that other programs count little; of several rounds the median is shown,
+and the longest call of all. ::
 
     python benchmarks/revisits_cost.py                                  # a million pages, ten minutes
     python benchmarks/revisits_cost.py --pages 100000 --rounds 1
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 BEGIN = 1.7e9  # seconds since the epoch
 EVERY = 3 * DAY  # between two visits of a page, on average
 BATCH = 500
-ARMS = 20  # in which pages were found
+ARMS = 20  # where pages were found
 WARM = 1000  # visits before any counts
 METHODS = ("select", "learn", "again", "hear")
 
@@ -61,7 +61,7 @@ class EachAgain(BreadthFirst):
 
 
 class Once(BreadthFirst):
-    """Fetches each page once: what a link takes that waits."""
+    """Fetches each page once: the memory of a queued link."""
 
 
 def policy_of(name: str, pages: int) -> Any:
@@ -172,7 +172,7 @@ def _visit(crawl: Crawl, clock: Clock, rng: np.random.Generator, n: int, each: f
 
 
 def stored(name: str, pages: int) -> dict[str, float]:
-    """Return how long a checkpoint holds up a crawl that has a job, and what the policy takes when pickled."""
+    """Return how long a checkpoint blocks a crawl with a job, and the size of the pickled policy."""
     with tempfile.TemporaryDirectory() as folder:
         clock, rng = Clock(), np.random.default_rng(1)
         policy = policy_of(name, pages)
@@ -193,7 +193,7 @@ def stored(name: str, pages: int) -> dict[str, float]:
 
 
 def apart(task: Callable[[], Any]) -> Any:
-    """Return what a task returns, done in a process of its own."""
+    """Return the result of a task in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(task).result()
 

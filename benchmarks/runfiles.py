@@ -28,7 +28,7 @@ def mean(values: Sequence[float], digits: int = 0) -> str:
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
-    """Return the fields of each run in a file; none where there is no file."""
+    """Return the fields of each run in a file; none if there is no file."""
     found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
     return found
 

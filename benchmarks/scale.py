@@ -1,23 +1,24 @@
 """A million links and more: the frontier on disk, the one in memory, and Scrapy's own disk queues.
 
-Measured, each side in a process of its own: inserts (pages of 60 links; every link in a random arm, on a random host and
-with a random rank, which is the worst case), pops, both mixed; resident memory, CPU, bytes on disk; how long the event loop
-stood still; the time from opening again to the first pop, with the files still in the page cache, by the index of a clean
-stop and by rows, as after a kill; inserts and pops after that; and which links are there then, after a clean stop and after
-a ``kill -9``. Links and requests are made outside the clock. The frontier on disk writes
-whenever 30,000 links have changed, as a crawl does. Scrapy's queues are driven through its Scheduler with its dupefilter, by
-requests as spiders make them (a callback, a Referer, a depth).
+Measured, each side in a separate process: inserts (pages of 60 links; every link in a random arm, on a random host
+and with a random rank, which is the worst case), pops, both mixed; resident memory, CPU, bytes on disk; the longest
+pauses of the event loop; the time from reopening to the first pop, with the files still in the page cache, by the
+index of a clean stop and by rows, as after a kill; inserts and pops after that; and which links are still there,
+after a clean stop and after a ``kill -9``. Links and requests are made outside the timed part. The frontier on disk
+writes whenever 30,000 links have changed, as a crawl does. Scrapy's queues are driven through its Scheduler with its
+dupefilter, by requests as spiders make them (a callback, a Referer, a depth).
 
-Not measured: the network, parsing, the policy, the journal of a crawl with JOBDIR (``long_crawl.py`` has all of these; after
-a ``kill -9`` of the process it gives back what was found since the last checkpoint), files that are not in the page cache,
-and power failures. ::
+Not measured: the network, parsing, the policy, the journal of a crawl with JOBDIR (``long_crawl.py`` has all of
+these; after a ``kill -9`` of the process the journal restores what was found since the last checkpoint), files that
+are not in the page cache, and power failures. ::
 
     python benchmarks/scale.py --links 1000000
     python benchmarks/scale.py --links 10000000 --sides sqlite drawn
     python benchmarks/scale.py --links 1000000 --sides sqlite --hosts 1 1000 100000
 
-PickleLifoSQLiteQueue commits every request: it gets 2,000 of them, on 20 hosts. As Scrapy keeps one or two files open for
-each host, its sides are left out above 5,000 hosts. ``--json`` keeps all figures; the longest calls go to standard error.
+PickleLifoSQLiteQueue commits every request: it gets 2,000 of them, on 20 hosts. Because Scrapy keeps one or two files
+open for each host, its sides are skipped above 5,000 hosts. ``--json`` keeps all figures; the longest calls go to
+standard error.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ INDEX = "frontier.sqlite-index"
 FEW = 2_000  # requests for the queue that commits each of them
 MANY_HOSTS = 5_000
 KILLED_AFTER = 100_000  # links
-STALL = 0.05  # seconds that the event loop may stand still
+STALL = 0.05  # acceptable pause of the event loop, in seconds
 
 
 class Clock:
@@ -207,7 +208,7 @@ def _size(folder: Path) -> int:
 
 
 def child(options: argparse.Namespace) -> dict[str, Any]:
-    """Do one part, in a process of its own, and return its figures."""
+    """Do one part in a separate process, and return its figures."""
     kind, folder = options.part[1], Path(options.folder)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     made = Made(arms=options.arms, hosts=options.hosts[0], payload=options.payload)

@@ -1,4 +1,4 @@
-"""What ``scale.py`` compares: links by the million, and the stores that hold them, behind the same few verbs."""
+"""The stores that ``scale.py`` compares, behind the same few verbs, and links by the million."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDES = {
 PAGE = 60  # links
 DUE = 30_000  # changed links after which the frontier on disk writes
 WIDTH = 23  # bytes of a vector, as the tree has them
-_MIDDLE = 127  # value of a vector above which links wait in another arm
+_MIDDLE = 127  # value of a vector above which links are queued in another arm
 
 
 def make(kind: str, folder: Path, made: Made) -> Side:
@@ -56,7 +56,7 @@ class Made:
         return keys
 
     def page(self) -> tuple[list[Link], list[Placement]]:
-        """The links of the next page, and where they are to wait."""
+        """The links of the next page, and their placements."""
         rng, start = self._rng, self.n
         self.n += PAGE
         arms, ranks = rng.integers(self.arms, size=PAGE).tolist(), rng.random(PAGE).tolist()
@@ -69,7 +69,7 @@ class Made:
         return links, [Placement(arm, rank) for arm, rank in zip(arms, ranks, strict=True)]
 
     def vectors(self) -> list[Placement]:
-        """Where the links of a page are to wait that have vectors."""
+        """The placements of a page's links that have vectors."""
         arms = self._rng.integers(self.arms, size=PAGE).tolist()
         vectors = self._rng.integers(256, size=(PAGE, WIDTH), dtype=np.uint8)
         return [Placement(arm, 0.0, vector) for arm, vector in zip(arms, vectors, strict=True)]
@@ -80,11 +80,11 @@ class Made:
 
 
 class Side(Protocol):
-    """What is measured: made once empty, and once more from what is on disk."""
+    """A measured store: made once empty, and once more from the files on disk."""
 
     made: Made
     pushed: int  # links handed to it
-    backlog: int  # most changed links that waited to be written
+    backlog: int  # most changed links not yet written
 
     def prepare(self) -> Any:
         """Make a page; not timed."""
@@ -96,7 +96,7 @@ class Side(Protocol):
         """Take a link out."""
 
     def settle(self, pick: Any) -> object:
-        """What was taken out is done."""
+        """Settle what was taken out."""
 
     def turn(self) -> object:
         """Whatever is due at the end of a turn of the loop."""
@@ -114,7 +114,7 @@ class Side(Protocol):
         """How many links are on disk by its own account, should the process be killed now; ``None``: it has none."""
 
     def there(self, done: list[int]) -> tuple[int, int]:
-        """How many links wait, and how many of those pushed are as they should be; ``done`` are keys that were settled."""
+        """How many links are queued, and how many of those pushed are intact; ``done`` are keys that were settled."""
 
 
 class FrontierSide:

@@ -1,4 +1,4 @@
-"""Runs small crawls with Scrapy's scheduler, with ours and with our add-on, and compares what was seen.
+"""Runs small crawls with Scrapy's scheduler, with ours and with our add-on, and compares the observations.
 
 Each case shows one thing that a project may expect of a scheduler: priorities, start requests, dupefilters, idle
 spiders, closing, several crawlers, requests of all kinds, with and without ``JOBDIR``. What differs must be in
@@ -32,8 +32,8 @@ _LONGEST = 120  # seconds for one crawl; it stops itself a little earlier
 _SHOWN = 200  # characters of a value
 _FREE = {"seconds", "log"}
 _SLOWER = 0.75  # of the rate of stock Scrapy is as good as it
-_LATER = 0.5  # seconds that a request may wait longer than with stock Scrapy
-#: Cases that need a package which is no requirement of this one; without it they are left out.
+_LATER = 0.5  # maximum extra delay of a request in seconds, compared with stock Scrapy
+#: Cases that need an optional package; without it they are skipped.
 NEEDS = {"uvloop": "uvloop"}
 
 _ANSWERED = {
@@ -89,12 +89,12 @@ BY_DESIGN: dict[str, dict[str, tuple[set[str], str]]] = {
         "start_dupes_filtered": ({"signals"} | _KNOWN, f"{_EMPTY}; {_DROPPED}"),
     },
 }
-#: Reasons for what differs in some runs only.
+#: Reasons for differences that occur only in some runs.
 _BY_CHANCE = {_CLOSED, _TAKEN}
 
 
 def run(case: str, mode: str, folder: Path) -> Seen:
-    """Run a case in a process of its own, and return what was seen, its stats among the rest."""
+    """Run a case in a separate process, and return the observations, including its stats."""
     here = Path(__file__).parent
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])}
     command = [sys.executable, "-m", "contract.cases", case, mode, str(folder)]
@@ -113,7 +113,7 @@ def run(case: str, mode: str, folder: Path) -> Seen:
 
 
 def plain(value: Any) -> str:
-    """Return a value as text in which neither the order of lists nor the port of the site shows."""
+    """Return a value as text without the order of lists and the port of the site."""
     ordered = sorted(value, key=str) if isinstance(value, list) else value
     return re.sub(r"127\.0\.0\.1:\d+", "HOST", json.dumps(ordered, sort_keys=True))
 
@@ -212,7 +212,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         for case in options.cases or known:
             if case in NEEDS and importlib.util.find_spec(NEEDS[case]) is None:
-                print(f"{case}: left out, as {NEEDS[case]} is not installed")
+                print(f"{case}: skipped, as {NEEDS[case]} is not installed")
                 continue
             seen[case], found = compare(case, modes, Path(name, case))
             if any(found.values()):

@@ -2,8 +2,8 @@
 
 Each test that passes with stock Scrapy must pass with ours, except those in ``BY_DESIGN`` and ``BY_CHANCE``, each of
 which has its reason. Any other difference is a failure, and so is a test of ``BY_DESIGN`` that passes in a run of the
-whole suite: then it is to be removed. A test that fails is tried again twice, and those that need the Internet are left
-out. Run it before a release, with a Python that has this package and the test requirements of Scrapy (the section
+whole suite: then it is to be removed. A test that fails is tried again twice, and those that need the Internet are
+skipped. Run it before a release, with a Python that has this package and the test requirements of Scrapy (the section
 ``test-requirements`` of its ``tox.ini``) and pytest-rerunfailures; it takes half an hour::
 
     python benchmarks/scrapy_suite.py [--sdist scrapy-2.19.0.tar.gz] [--modes scheduler,addon] [FILE...]
@@ -93,7 +93,7 @@ BY_DESIGN: dict[str, dict[str, str]] = {
         "test_spider_errback_downloader_error": _QUIET,
         "TestEngine::test_crawler_dupefilter": "links to known URLs are dropped before Scrapy sends signals about them",
         "test_200_and_invalid_gzipped_body_must_fail": "a body that is not encoded as its header says is kept as it came",
-        "test_ipv6_default_name_resolver": "the add-on's resolver takes an IPv6 address for what it is",
+        "test_ipv6_default_name_resolver": "the add-on's resolver accepts an IPv6 address",
         "test_integration_no_async_not_subclass": "it makes all pipelines without a crawler, which ours needs",
     },
 }
@@ -105,7 +105,7 @@ _LONGEST = 200  # characters of the reason of a failure
 
 
 def outcomes(folder: Path, plugin: Path, mode: str, files: list[str]) -> dict[str, str]:
-    """Run tests of Scrapy in one mode, and return what became of each: passed, skipped, or why it failed."""
+    """Run tests of Scrapy in one mode, and return the result of each: passed, skipped, or why it failed."""
     report = plugin / f"{mode}.xml"
     env = os.environ | {
         "FOCUS_SUITE_MODE": mode,

@@ -1,8 +1,8 @@
-"""Real web sites to crawl, written by people who never heard of this package.
+"""Real web sites to crawl, by authors unrelated to this package.
 
-Debian's documentation packages hold whole web sites. A comparison on them can be repeated by anyone: the packages stay
-available, and nothing is asked of the sites' owners. They are answered as a stock web server would answer them, the
-same on every machine; links to files that Debian left out are dead::
+Debian's documentation packages hold whole web sites. A comparison on them can be repeated by anyone: the packages
+stay available, and the sites' servers get no requests. They are answered as a stock web server would answer them, the
+same on every machine; links to files that Debian removed are dead::
 
     python benchmarks/sites.py fetch sklearn2 ghc     # apt-get download and dpkg -x, nothing is installed
     python benchmarks/sites.py truth sklearn2         # exhaustive crawl; writes sites/sklearn2.truth.json
@@ -212,7 +212,7 @@ def fetch(name: str, folder: Path = Path("sites")) -> Path:
 
 
 def open_site(name: str, folder: Path = Path("sites")) -> FolderSite:
-    """The site called `name`, ready to answer, from what `fetch` left in `folder`.
+    """The site called `name`, ready to answer, from the files that `fetch` left in `folder`.
 
     Raises
     ------

@@ -1,10 +1,10 @@
 """A stock Scrapy project, and the same with one line added: items per 100 requests.
 
 ``scrapy startproject`` makes the project; its spider follows every link and yields an item on pages of one kind, as
-spiders do, and knows nothing of scrapy_focus. The site is the bundled portal (catalogue, news, archives, three
-languages, a calendar without end), or a real one (``benchmarks/sites.py``), on which an item is a data file. Measured: items
-whose pages were fetched within the first 500, 1,000 and 1,500 requests, by the server's log, over several seeds of policy and,
-for the portal, site. Not measured: time. ::
+spiders do, and does not use scrapy_focus. The site is the bundled portal (catalogue, news, archives, three languages,
+an endless calendar), or a real one (``benchmarks/sites.py``), where an item is a data file. Measured: items whose
+pages were fetched within the first 500, 1,000 and 1,500 requests, by the server's log, over several seeds of policy
+and, for the portal, site. Not measured: time. ::
 
     python benchmarks/stock_project.py --seeds 5
     python benchmarks/stock_project.py --seeds 5 --site lily --site sklearn2

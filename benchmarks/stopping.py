@@ -1,4 +1,5 @@
-"""What stopping early saves and loses: a limit to what the next target may cost, next to the rule of the SB-CLASSIFIER paper.
+"""The savings and losses of stopping early: a limit on the cost of the next target, and the rule of the SB-CLASSIFIER
+paper.
 
 Whole simulated crawls of recorded sites by the default policy; where each rule would have ended them is found out
 afterwards from the same crawl, so the rules are compared on equal terms. Saved are requests, in % of the whole crawl; lost
@@ -38,7 +39,7 @@ FIRST = (1, 2, 3, 5, 10)  # times the patience, before the first find
 
 
 class Watched(Plateau):
-    """Asks other rules, notes when each would have ended the crawl, and never ends it."""
+    """Asks other rules, records when each would have ended the crawl, and never ends it."""
 
     stops: dict[
         str, tuple[int, float]
@@ -70,7 +71,7 @@ def crawl(path: Path, seed: int, types: Sequence[str]) -> dict[str, Any]:
 
 
 def run(paths: Sequence[Path], seeds: int, output: Path, jobs: int, types: Sequence[str]) -> None:
-    """Make all crawls that the file has not, and add each to it as it ends."""
+    """Make all crawls that the file lacks, and add each to it as it ends."""
     done = {(each["site"], each["seed"]) for each in read(output)}
     tasks = [(path, seed) for path in paths for seed in range(seeds) if (path.stem, seed) not in done]
     with ProcessPoolExecutor(jobs) as executor, output.open("a", encoding="utf-8") as file:

@@ -1,10 +1,10 @@
-"""Crawls for structured data over a made-up web: how many of the pages fetched describe something, by policy.
+"""Crawls for structured data over a synthetic web: how many of the pages fetched describe something, by policy.
 
-Measured, of policies, settings and seeds, after 1,000, 5,000 and 20,000 fetches: precision (pages that are worth something,
-of all that was asked for: failures and redirects count as fetches), how many of the entities, hosts and domains that there
-are were found, and the CPU time of policy and frontier a fetch. What a page describes is known from the generator, and no
-HTML is made: what reading markup costs is not measured here, nor is the real web, of which this is only a model. Each seed is
-another web, of 120,000 pages on 6,000 hosts, and begins at 50 pages that somebody might have noted. ::
+Measured, of policies, settings and seeds, after 1,000, 5,000 and 20,000 fetches: precision (pages with a reward among
+all requests: failures and redirects count as fetches), how many of the existing entities, hosts and domains were
+found, and the CPU time of policy and frontier a fetch. The contents of a page are known from the generator, and no
+HTML is made: the cost of reading markup is not measured here, nor is the real web, of which this is only a model.
+Each seed is another web, of 120,000 pages on 6,000 hosts, and starts from 50 pages that a user might know. ::
 
     python benchmarks/structured.py --policies baselines scores --jobs 2
     python benchmarks/structured.py --policies "posterior x best, 0.05" "thompson, 0.1 hyperbolic" --settings "one type"
@@ -67,7 +67,7 @@ Task = tuple[str, str, str, int, int]  # policy, setting, cap, seed, in flight
 
 
 class Setting(NamedTuple):
-    """What is looked for, in which web."""
+    """The goal and the web of a setting."""
 
     markup: str
     types: frozenset[str] = frozenset()
@@ -95,7 +95,7 @@ def _host_bandit(**parameters: Any) -> Policy:
 
 
 class _Swept(Capped):
-    """Keeps an ordering to a cap of pages per domain, and gives up what can never be asked for."""
+    """Limits an ordering to a cap of pages per domain, and gives up links that can never be requested."""
 
     def place(self: Any, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         places: Sequence[Placement | None] = super().place(links, source)  # type: ignore[misc]  # of the ordering
@@ -118,11 +118,12 @@ class CappedRandom(_Swept, Random):
 
 
 class CappedParentFirst(_Swept, ParentFirst):
-    """Links of pages that were worth something first, at most so many pages of a domain."""
+    """Links of rewarded pages first, at most so many pages of a domain."""
 
 
 class Oracle(_Swept, Ordering):
-    """Knows each page: links to wanted ones first, then those to pages with most links to such, of what is waiting.
+    """Knows each page: links to wanted ones first, then those to pages with most links to wanted ones, among queued
+    links.
 
     What can be reached with the links that are known at a time, about: it looks two links ahead, not further.
     """
@@ -165,7 +166,7 @@ def _branching(per_domain: int | None = None) -> Policy:
     return BranchingBandit()
 
 
-#: What makes each policy that is no score of the bandit of hosts; called with per_domain.
+#: What makes each policy that is not a score of the bandit of hosts; called with per_domain.
 BASELINES: Final[dict[str, Callable[..., Policy]]] = {
     "breadth-first": CappedBreadthFirst,
     "random": CappedRandom,
@@ -180,7 +181,7 @@ _PREFIXES: Final = {"published": {"preset": "cikm-2014"}, "bayes": {"classifier"
 _EVERY: Final = [f"{score}, 0" for score in SCORES] + [
     f"{score}, 0.1{' ' * bool(decay)}{decay}" for score, decay in product(SCORES, DECAYS)
 ]
-#: Names that stand for several policies.
+#: Names of groups of policies.
 GROUPS: Final = {
     "baselines": [*BASELINES, STATIC, ORACLE],
     "scores": _EVERY,
@@ -190,7 +191,7 @@ GROUPS: Final = {
 
 
 def make_policy(name: str, setting: str, cap: str, web: MadeUpWeb) -> Policy:
-    """Return a policy by its name; ValueError if it is no name."""
+    """Return a policy by its name; ValueError for an unknown name."""
     capped = {} if cap == "none" else {"per_domain": int(cap)}
     if name in BASELINES:
         return BASELINES[name](**capped)
@@ -217,7 +218,7 @@ def _parsed(name: str) -> tuple[str, float, str, dict[str, str]]:
         explore = -1.0
     if score not in SCORES or not 0 <= explore <= 1 or decay not in DECAYS:
         raise ValueError(
-            f"{name!r} is no policy: a name of --list-policies, a group ({', '.join(GROUPS)}), or a score, a share and a "
+            f"{name!r} is not a policy: give a name of --list-policies, a group ({', '.join(GROUPS)}), or a score, a share and a "
             "decay, as in 'posterior x best, 0.1 hyperbolic'"
         )
     return score, explore, decay, others
@@ -321,7 +322,7 @@ def do(task: Task, *, budget: int, web_seed: int, n_hosts: int, n_pages: int) ->
 def _try(task: Task, **parameters: int) -> tuple[Task, Run | None, str]:
     try:
         return task, do(task, **parameters), ""
-    except Exception:  # of a policy: the other runs go on
+    except Exception:  # of a policy: the other runs continue
         return task, None, traceback.format_exc()
 
 
@@ -339,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pages", type=int, default=120_000, help="of a web (120000)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--output", type=Path, default=Path("structured.json"))
-    parser.add_argument("--tables-only", action="store_true", help="print the tables of what is in the output")
+    parser.add_argument("--tables-only", action="store_true", help="print the tables of the runs in the output")
     parser.add_argument("--list-policies", action="store_true", help="print the names of policies")
     parser.add_argument("--describe", action="store_true", help="print what there is in the webs of the settings")
     options = parser.parse_args(arguments)

@@ -1,8 +1,9 @@
-"""What a choice among a thousand to a million hosts costs, and a page of ten links, with a bandit of hosts.
+"""The cost of a choice among a thousand to a million hosts, and of a page of ten links, with a bandit of hosts.
 
-Measured: CPU of ``Crawl.next`` and ``Crawl.report`` for pages of ten links to any hosts, on average and at worst, after so many
-links on so many hosts wait, beside breadth-first order on the same pages; and the resident memory that the links and hosts took,
-in memory. Links are fetched at once, so that no more is measured than the crawl loop. Not measured: parsing, a network. ::
+Measured: CPU of ``Crawl.next`` and ``Crawl.report`` for pages of ten links to any hosts, mean and maximum, after so
+many links on so many hosts are queued, beside breadth-first order on the same pages; and the resident memory of the
+links and hosts. Links are fetched at once, so that only the crawl loop is measured. Not measured: parsing, a network.
+::
 
     python benchmarks/structured_cost.py --hosts 1000000 --links 5000000
 """
@@ -35,7 +36,7 @@ PLACES = ("html/body/div.main/ul/li/a", "html/body/nav/ul/li/a", "html/body/div.
 
 
 class Pages:
-    """Pages of ten links each, to hosts of which few get most."""
+    """Pages of ten links each, to hosts few of which get most."""
 
     def __init__(self, hosts: int, seed: int) -> None:
         self.hosts = hosts
@@ -108,7 +109,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure each policy in a process of its own, and print a line of JSON for each."""
+    """Measure each policy in a separate process, and print a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--links", type=int, default=500_000)

@@ -135,7 +135,7 @@ class Site:
 
 
 class Known:
-    """A goal that need not read pages again which it has read: it says the same of the same page in every crawl."""
+    """A goal that need not read pages again that it has read: it returns the same for the same page in every crawl."""
 
     heads_tell = False
 
@@ -193,7 +193,7 @@ def until(asked: Sequence[int], worth: Mapping[int, int]) -> list[float]:
 
 
 def measure(site: Site, name: str, crawls: Iterable[tuple[str, int, list[int]]]) -> Iterator[dict[str, Any]]:
-    """Yield what came of each crawl that looked for things of a type."""
+    """Yield the results of each crawl that looked for things of a type."""
     things = site.things(StructuredDataGoal([name]))
     for order, seed, asked in crawls:
         yield {

@@ -107,7 +107,7 @@ def _weighted(marks: Sequence[Mark]) -> float:
 
 
 def describe(there: Mapping[tuple[str, int], Found]) -> str:
-    """Return a table of what there is to be found, by setting and seed of the web."""
+    """Return a table of what there is to find, by setting and seed of the web."""
     head = ["setting", "seed", "pages", "worth something", "share", "entities", "hosts", "domains"]
     rows = [
         [setting, str(seed), f"{of.of:,}", f"{of.pages:,}", f"{of.pages / of.of:.3f}", f"{of.entities:,}", f"{of.hosts:,}",
@@ -125,7 +125,7 @@ def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> li
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs in a file; none where there is no file."""
+    """Return the runs in a file; none if there is no file."""
     return [
         Run(**{**fields, "marks": [Mark(**mark) for mark in fields["marks"]], "there": Found(*fields["there"])})
         for fields in stored(path)

@@ -1,15 +1,17 @@
-"""What a live crawl for a topic finds by what it was given: few examples or many, of one kind or of both, keywords or none.
+"""What a live crawl for a topic finds with given data: few examples or many, of one kind or of both, with or without
+keywords.
 
-The spider ``topic`` crawls a made-up web of many hosts, which a proxy serves. The generator knows what each page is on, so
-the truth is in the table: relevant pages that were fetched, how right ``relevance >= 0.5`` was about the fetched pages, how
-many of the pages of the second half of the crawl were relevant in truth and how many the crawl said were, the domains of
-relevant pages, and whether the crawl said that its model drifts. One request is in flight at a time, so that a crawl can be
-repeated; how it does with many in flight is not measured, nor are robots.txt files left out of the budget. ::
+The spider ``topic`` crawls a synthetic web of many hosts, which a proxy serves. The generator knows the topic of each
+page, so the truth is in the table: relevant pages that were fetched, how right ``relevance >= 0.5`` was about the
+fetched pages, how many of the pages of the second half of the crawl were relevant in truth and by the crawl's own
+account, the domains of relevant pages, and whether the crawl reported that its model drifts. One request is in flight
+at a time, so that a crawl can be repeated; crawls with many in flight are not measured, nor are robots.txt files
+excluded from the budget. ::
 
     PYTHONPATH=. python benchmarks/topic_live.py --out runs.json
 
-``--project`` names the example project of another clone, to compare with the code that is there; rows that it cannot crawl
-are left out.
+``--project`` names the example project of another clone, to compare with its code; rows that it cannot crawl are
+skipped.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ ROWS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What came of one crawl."""
+    """The results of one crawl."""
 
     given: str
     seed: int  # of the examples and of the crawl
@@ -76,7 +78,7 @@ class Run:
 
 
 def crawl(web: MadeUpWeb, topic: str, given: Given, *, seed: int, budget: int, project: Path) -> Run | None:
-    """Crawl once; ``None`` if the spider refuses what it is given."""
+    """Crawl once; ``None`` if the spider refuses its arguments."""
     with tempfile.TemporaryDirectory() as name, WebServer(web) as server:
         folder = Path(name)
         write_examples(web, topic, folder, examples=max(given.positive, given.negative, 1), seed=seed)

@@ -1,9 +1,9 @@
 """What a step of TRES costs as a crawl grows: CPU, memory, and leaves against waiting links (Figure 4 of the paper).
 
-Measured: the policy and its frontier in one thread, for each page fetched: 43 links that were never seen before are placed and
-stored, representatives are drawn and judged, one link is taken, its result is settled and learned. The frontier is on disk
-(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. What the words of links
-say is made up: not measured are fetching, parsing, and reading these. ::
+Measured: the policy and its frontier in one thread, for each page fetched: 43 new links are placed and stored,
+representatives are drawn and scored, one link is taken, its result is settled and learned. The frontier is on disk (a
+checkpoint each 1,000 steps, written by its own thread, whose CPU is reported separately) or in memory. The word
+features of links are synthetic: fetching, parsing, and reading words are not measured. ::
 
     python benchmarks/tree_cost.py --steps 20000 --sides recommended published synchronous --plot benchmarks/tree_leaves.png
     python benchmarks/tree_cost.py --steps 232558 --sides recommended      # ten million waiting links
@@ -71,7 +71,7 @@ class Stream:
 
 
 class Told:
-    """Stands for whoever reads the words of links: what they say is told."""
+    """Replaces the reader of the words of links: it returns given features."""
 
     relevance = True
 
@@ -176,7 +176,7 @@ def draw(curves: dict[str, list[list[int]]], path: Path) -> None:
 
 
 def main() -> None:
-    """The command line, see the module's docstring. Each side runs in a process of its own."""
+    """The command line, see the module's docstring. Each side runs in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=["recommended"])

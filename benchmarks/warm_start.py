@@ -1,4 +1,4 @@
-"""What it is worth to begin with what another crawl learned: the same site, one that is made alike, and another one.
+"""The benefit of starting from what another crawl learned: the same site, a similar one, and another one.
 
 Simulated crawls by the default policy: the targets that are found with the first 100 and 300 requests, and the requests until
 90 % of them. The file is written by a crawl of 1,000 requests with another seed. The sites that are made alike are two bundled

@@ -7,11 +7,11 @@ classifier and to choose the keywords from, and its own random numbers; all poli
 are not on the web that is crawled, so that no title is scored that was trained on. Rewards are the labels of people, or
 what the classifier makes of the page's text (as a user has it); the judge is the label in both.
 
-Subjects are the five of 500 articles or more ("large"), and eight of 100 to 400 on which nothing was ever tuned ("new");
-some of these are unions.
+Subjects are the five of 500 articles or more ("large"), and eight of 100 to 400 that were never used for tuning
+("new"); some of these are unions.
 
-Not measured: anything about hosts (there is one), real anchors (the title stands for each) and the order of links on a
-page (that of the file, alphabetical), speed. Articles name their subject in a line of their own: it is taken out. ::
+Not measured: anything about hosts (there is one), real anchors (the title replaces each) and the order of links on a
+page (that of the file, alphabetical), speed. The line of an article that names its subject is removed. ::
 
     python benchmarks/wikispeedia.py wikispeedia.tar.xz --subjects large new --jobs 2 --output wikispeedia.json
     python benchmarks/wikispeedia.py wikispeedia.tar.xz --subjects large new --tables-only   # of what was measured so far
@@ -69,7 +69,7 @@ POINTS = (100, 200, 500, 1000)  # fetches
 Task = tuple[str, int, str, str, str, str]  # subject, seed, row, policy, classifier, rewards
 REWARDS = ("labels", "classifier")  # who says during a crawl what a page is worth
 LARGE = 500  # articles of a large subject, at least
-#: Subjects of 100 to 400 articles on which nothing was tuned: NAME=SUBJECT+SUBJECT is the union of some.
+#: Subjects of 100 to 400 articles that were not used for tuning: NAME=SUBJECT+SUBJECT is the union of some.
 NEW = (
     "subject.Everyday_life",
     "subject.Design_and_Technology",
@@ -281,7 +281,7 @@ class Topic:
         return TopicGoal(model)
 
     def policy(self, text: str, classifier: str, goal: Goal) -> Policy:
-        """A new policy, with the keywords where it takes them, and with the model by which the goal judges, if any."""
+        """A new policy, with the keywords if it takes them, and with the model of the goal, if any."""
         spec = PolicySpec.parse(text)
         takes = inspect.signature(cls := spec.load()).parameters
         relevance = self.classifier(classifier)
@@ -297,7 +297,7 @@ class Topic:
         return Link(url, number, "wikispeedia.example", depth, self.web.titles[number] if depth else "", path)
 
     def links(self, number: int, depth: int) -> list[Link]:
-        """All links of an article to those that are there; ``Crawl`` drops known ones for policies that want none."""
+        """All links of an article to existing ones; ``Crawl`` drops known ones for policies that do not want them."""
         return [self.link(target, depth) for target in self.web.targets[number] if self.there[target]]
 
     def page(self, number: int) -> Page:
@@ -319,7 +319,7 @@ class Topic:
 
 
 class Labels:
-    """A goal: 1 for what people filed under the subject."""
+    """A goal: 1 for pages that people filed under the subject."""
 
     heads_tell = False
 
@@ -350,7 +350,7 @@ class Remembered:
 
 
 def run(topic: Topic, policy: Policy, goal: Goal, *, seed: int, budget: int, in_flight: int) -> list[int]:
-    """Crawl, and return the articles in the order in which they came back, without those that were given."""
+    """Crawl, and return the articles in the order of arrival, without the given ones."""
     crawl = Crawl(policy, frontier=memory_frontier, goal=goal, seed=seed, strict=True)
     crawl.add([topic.link(number, 0) for number in topic.starts])
     flying: deque[Any] = deque()

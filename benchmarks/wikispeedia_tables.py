@@ -40,7 +40,7 @@ class Run:
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs in a file; none where there is no file."""
+    """Return the runs in a file; none if there is no file."""
     return [Run(**fields) for fields in stored(path)]
 
 
@@ -52,7 +52,7 @@ def name_of(subject: str) -> str:
 class Tables:
     """Markdown tables of runs. The first policy is the one that is compared with all others.
 
-    A cell is a mean over seeds and their standard deviation. It is empty where there is no run. The mean over several
+    A cell is a mean over seeds and their standard deviation. It is empty without a run. The mean over several
     subjects, and every difference of two policies, is over the seeds for which each of them has a run.
     """
 
@@ -133,7 +133,7 @@ class Tables:
 
 
 def is_behind(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether a mean is below another one by more than half the standard deviation of its own values.
+    """Whether a mean is below another one by more than half the standard deviation of its values.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""What word vectors bring to links whose words are in no example.
+"""The benefit of word vectors for links whose words are in no example.
 
     python benchmarks/word_vectors.py WIKISPEEDIA --subjects subject.Religion --examples 10+10 50+50 --seeds 3
 
-A model is trained on some articles of a subject and some others, as it is, and widened by vectors
-(``LinearRelevance.widen``): *crawl* are trained on the pages that an earlier crawl for the subject fetched, *outside* on
-2,500 articles that are not filed under it. Both are far smaller than files of vectors that can be had; how much those
-bring is not measured. Measured are the area under the curve of titles, as they stand in links, and of the beginnings of
-articles; and the share of relevant pages among those fetched by best-first and TreeQ, by the labels. Articles of examples
-and of the earlier crawl are on no side of the areas; a crawl has all but the examples.
+A model is trained on some articles of a subject and some others, and extended by vectors (``LinearRelevance.widen``):
+*crawl* are trained on the pages that an earlier crawl for the subject fetched, *outside* on 2,500 articles that are
+not filed under it. Both are far smaller than available files of vectors, whose benefit is not measured. Measured are
+the area under the curve of titles, as in links, and of the beginnings of articles; and the share of relevant pages
+among those fetched by best-first and TreeQ, by the labels. Articles of examples and of the earlier crawl are on no
+side of the areas; a crawl has all but the examples.
 """
 
 from __future__ import annotations
