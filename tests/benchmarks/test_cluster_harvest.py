@@ -1,4 +1,4 @@
-"""The benchmark of picks that are out: its layouts and rules, its webs, and that it crawls until enough is found."""
+"""The benchmark of picks in flight: its layouts and rules, its webs, and that it crawls until enough is found."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_nine_measures_are_shown_beside_the_published_ones(
 
 
 def test_directions_are_counted_by_seed() -> None:
-    """WL had the younger copies: in one of two seeds here, of which each is compared with itself."""
+    """WL had the younger copies: in one of two seeds here, each compared with itself."""
     ages = {"WL 2005": [{"seed": 0, "age": 1.0}, {"seed": 1, "age": 3.0}], "RL 2005": [{"seed": 1, "age": 2.0}]}
     assert foragers.order(ages, "age", (1.56, 1.79)) == "0 of 1"
     ages["RL 2005"].append({"seed": 0, "age": 2.5})

@@ -68,7 +68,7 @@ def made(policy: str, seed: int, harvest: float, domains: int) -> Run:
     [(0.5, 4, "above"), (0.6, 3, "above"), (0.6, 4, "**level**"), (0.7, 3, "**mixed**"), (0.7, 4, "**below**")],
 )
 def test_above_by_hand(harvest: float, domains: int, word: str) -> None:
-    """Above is no less of both, and more of one; only seeds count that both have."""
+    """Above is at least as much of both, and more of one; only common seeds count."""
     runs = [made("a", 0, 0.6, 4), made("a", 1, 0.0, 0), made("b", 0, harvest, domains), made("b", 2, 1.0, 99)]
     table = rivals(runs, "a", ["b", "c"])
     assert f"| 10 | 4, t | 0.300 ± 0.424, 2 ± 3 | {harvest:.3f}, {domains}: {word} |  |" in table

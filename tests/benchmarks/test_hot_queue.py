@@ -50,7 +50,7 @@ def long_pages(web: Web) -> list[Page]:
 
 
 def random_web(seed: int) -> Web:
-    """Return pages with random links and texts, of which some say often what they are about."""
+    """Return pages with random links and texts; some often mention their topic."""
     rng = np.random.default_rng(seed)
     texts = ["cheese " * int(n) + "wine < bread" for n in rng.integers(0, 14, 60)]
     titles = ["Cheese" if n < 0.1 else "Wine" for n in rng.random(60)]
@@ -77,7 +77,7 @@ def test_a_short_page_leads_a_crawl_the_same_way_as_the_whole_one(seed: int) -> 
 
 
 def test_only_what_can_be_reached_is_part_of_a_web() -> None:
-    """The page that nothing links to is left out, and the numbers of the others follow."""
+    """The page without links to it is removed, and the numbers of the others are adjusted."""
     web = small_web()
     assert web.reached(0) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
     part = web.part([0, 3, 7])
@@ -87,7 +87,7 @@ def test_only_what_can_be_reached_is_part_of_a_web() -> None:
 
 
 def test_starts_are_the_first_page_and_pages_from_which_much_can_be_reached() -> None:
-    """In the largest part in which each page leads to each there are two here."""
+    """The largest strongly connected part has two here."""
     first, *others = small_web().starts(3)
     assert first == 0
     assert sorted(others) == [3, 7]

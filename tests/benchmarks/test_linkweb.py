@@ -125,7 +125,7 @@ def test_the_shape_of_a_web(seed: int) -> None:
     within = web.hosts[source] == web.hosts[web.targets]
     first = np.searchsorted(web.hosts, np.arange(len(sizes)))[web.hosts]
     home = web.targets == first[web.targets]
-    assert 0.6 < within.mean() < 0.8  # three of four, fewer where links that stand twice are dropped
+    assert 0.6 < within.mean() < 0.8  # three of four, fewer after dropping repeated links
     assert 0.6 < home[~within].mean() < 0.85  # those of small hosts come by chance, too
     assert (web.targets - first[web.targets])[within].mean() < 0.4 * sizes[web.hosts[source]][within].mean()
     counts = np.log(np.diff(web.starts)[np.diff(web.starts) > 0])
@@ -207,7 +207,7 @@ def test_importance_follows_aliases(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_and_numbers(seed: int) -> None:
-    """Each URL has a key of its own of 63 bits, by which it is found again."""
+    """Each URL has a unique key of 63 bits, which finds it again."""
     numbers = np.random.default_rng(seed).integers(1 << 40, size=200).tolist()
     keys = [key_of(number) for number in numbers]
     assert [number_of(key) for key in keys] == numbers
@@ -221,13 +221,13 @@ def test_keys_and_numbers(seed: int) -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_a_breadth_first_crawl_is_a_queue(concurrency: int) -> None:
-    """All pages come, in the order of a plain queue, however many are in flight, as the first one comes back first."""
+    """All pages arrive, in the order of a plain queue, however many are in flight, as the first one arrives first."""
     web, start = LinkWeb.make(1_000, seed=6).reached()
     assert crawl_web(web, BreadthFirst(), start=start, concurrency=concurrency).tolist() == queue(web, start)
 
 
 def test_with_many_in_flight_choices_know_less() -> None:
-    """An order that depends on what was seen is another one with 16 in flight, and visits the same pages."""
+    """An order that depends on what was seen differs with 16 in flight, and visits the same pages."""
     web, start = LinkWeb.make(1_000, seed=6).reached()
     one, many = (crawl_web(web, MostLinked(), start=start, concurrency=n).tolist() for n in (1, 16))
     assert one != many

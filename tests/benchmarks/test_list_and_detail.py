@@ -15,7 +15,7 @@ ONE = {"CONCURRENT_REQUESTS": 1, "FOCUS_MAX_INFLIGHT": 1}  # so that each choice
 
 @pytest.mark.parametrize("spider", FIRST_ITEMS)
 def test_the_fifth_item_comes_no_later(spider: type) -> None:
-    """Listing pages that code makes do not go before the first details, whatever the order in which they were made."""
+    """Listing pages that code makes do not go before the first details, in whatever order they were made."""
     stock = measure(spider, {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_ITEMCOUNT": 5})[0]
     for seed in range(5):
         ours = measure(spider, {**ADDON, **ONE, "FOCUS_SEED": seed, "CLOSESPIDER_ITEMCOUNT": 5})[0]

@@ -60,7 +60,7 @@ def answers(web: MadeUpWeb, n: int, wanted: str = "") -> list[WebPage]:
 
 
 def broken_pages(web: MadeUpWeb) -> list[WebPage]:
-    """Return the pages of a web of which a part cannot be read."""
+    """Return the pages of a web with an unreadable part."""
     plan, marked = web._plan, web._marked
     assert marked is not None
     pages = [
@@ -241,7 +241,7 @@ def test_links_have_one_key_and_addresses_one_spelling(web: MadeUpWeb) -> None:
 
 
 def test_most_of_the_web_can_be_reached(web: MadeUpWeb) -> None:
-    """From fifty pages nearly all others are found by following links, of which there are as many as asked for."""
+    """From fifty pages nearly all others are found by following links, whose number is as configured."""
     urls = deque(web.some_pages(50, np.random.default_rng(0)))
     seen, pages, recipes, statuses, links = {*urls}, 0, 0, Counter[int](), 0
     while urls:
@@ -271,7 +271,7 @@ def test_a_bounded_web_has_as_many_pages_as_asked_for() -> None:
 
 
 def test_seeds_are_as_people_have_them(web: MadeUpWeb) -> None:
-    """Some pages have markup and some do not; all are there; each generator gives others."""
+    """Some pages have markup and some do not; all exist; each generator gives others."""
     urls = web.some_pages(200, np.random.default_rng(0))
     assert urls == web.some_pages(200, np.random.default_rng(0)) != web.some_pages(200, np.random.default_rng(1))
     pages = [web.page(url) for url in urls]

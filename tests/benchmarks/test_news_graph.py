@@ -27,7 +27,7 @@ def manner(**other: Any) -> Manner:
 
 
 def related(plan: Plan) -> list[tuple[int, ...]]:
-    """Return to which articles each article links."""
+    """Return the articles that each article links to."""
     return [plan.related(article) for article in range(len(plan))]
 
 
@@ -78,7 +78,7 @@ def test_rewiring_takes_clusters_away_and_leaves_the_rest() -> None:
 
 @pytest.mark.parametrize("kind", [{}, {"rewired": True}, {"far": False}])
 def test_small_worlds_list_what_is_new(kind: Any) -> None:
-    """Rewiring changes no list: whoever reads the lists finds each new article at once, and few others are out of reach."""
+    """Rewiring changes no list: readers of the lists find each new article at once, and few others are unreachable."""
     site = NewsSite(manner(small_world=True, **kind), days=1.0)
     at = BEGIN + 0.5 * DAY
     for article in site.born(BEGIN, at)[::20]:
@@ -121,7 +121,7 @@ def test_topical_articles_use_the_words_of_their_topics() -> None:
 
 
 def test_it_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what was published for comparison."""
+    """With the published values for comparison."""
     monkeypatch.setitem(news_graph.SITES, "small", manner(small_world=True, archive=200))
     news_graph.main(["--sites", "small"])
     lines = capsys.readouterr().out.splitlines()

@@ -209,7 +209,7 @@ def test_seeds_and_scales_differ() -> None:
 
 
 def test_no_two_sites_look_the_same() -> None:
-    """Every profile has class names and a menu of its own."""
+    """Every profile has its class names and its menu."""
     classes, menus = set(), set()
     for profile in PROFILES.values():
         document = html.fromstring(ProfileSite(profile, scale=0.001).fetch("/").body)
@@ -246,7 +246,7 @@ def test_files_are_data_and_lazy() -> None:
     ],
 )
 def test_unknown_addresses_are_missing(path: str) -> None:
-    """An address that no site uses is answered with a page of status 404 and is no target."""
+    """An unused address is answered with a page of status 404 and is not a target."""
     for name in ("abs", "justice", "okfn"):
         site = ProfileSite(PROFILES[name], scale=0.001)
         page = site.fetch(path)
@@ -277,7 +277,7 @@ def test_variants_of_addresses_are_missing() -> None:
     ],
 )
 def test_impossible_profiles(change: dict[str, object], message: str) -> None:
-    """A profile that no site here can have is refused with what was given and what to do."""
+    """A profile that no site here can have is refused with the given value and what to do."""
     with pytest.raises(ValueError, match=message):
         replace(PROFILES["bea"], **change)  # type: ignore[arg-type]
 

@@ -32,7 +32,7 @@ COMMAND = ["--hosts", "2000", "--pages", "30000", "--budget", "300", "--runs", "
 
 
 def breadth_first(web: MadeUpWeb, setting: structured.Setting, seed: int, budget: int) -> tuple[int, int]:
-    """Return how many pages are wanted among the first in the order in which they are found, and entities on them."""
+    """Return how many pages are wanted among the first in the order of discovery, and entities on them."""
     urls = web.some_pages(structured.N_SEEDS, np.random.default_rng(seed))
     seen, pages, entities, asked, at = {*urls}, 0, 0, 0, 0
     while asked < budget:
@@ -92,7 +92,7 @@ def test_a_static_classifier_knows_another_web() -> None:
 
 
 def test_names_say_what_the_bandit_is_made_with() -> None:
-    """A score with the preset and the classifier that stand before it."""
+    """A score with the preset and the classifier before it."""
     web = structured.open_web(1, "2022", 2_000, 30_000)
     policy = structured.make_policy("published bayes best, 0.1 hyperbolic", "one type", "10", web)
     made = {name: getattr(policy, name) for name in ("preset", "classifier", "score", "explore", "decay", "per_domain")}
@@ -118,7 +118,7 @@ def test_a_name_that_is_none_is_said(name: str, capsys: pytest.CaptureFixture[st
 
 
 def test_resumes_and_prints_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Each run is kept, those that are there are not done again, and the table has a row for each policy."""
+    """Each run is kept, existing ones are not repeated, and the table has a row for each policy."""
     output = tmp_path / "runs.json"
     structured.main([*COMMAND, "--policies", "breadth-first", "--output", str(output)])
     assert capsys.readouterr().out.count("* - breadth-first") == 1
@@ -174,7 +174,7 @@ class Polite(BreadthFirst):
 
 
 def polite(in_flight: int) -> tuple[Polite, list[WebPage]]:
-    """Crawl 3,000 pages and return by what, and the pages."""
+    """Crawl 3,000 pages and return the policy, and the pages."""
     web, policy = MadeUpWeb(seed=1, hosts=2_000, markup="2022", pages=20_000, links=10), Polite()
     goal = structured.Wanted(structured.Setting("2022"))
     crawl = Crawl(policy, frontier=memory_frontier, goal=goal, seed=0, strict=True)
@@ -183,7 +183,7 @@ def polite(in_flight: int) -> tuple[Polite, list[WebPage]]:
 
 
 def test_asks_for_no_page_twice() -> None:
-    """Where a redirect led is not asked for again; a redirect to what is known is not followed."""
+    """The target of a redirect is not requested again; a redirect to a known page is not followed."""
     _, pages = polite(1)
     assert len({page.url for page in pages}) == len(pages) == 3_000
     assert 0 < sum(page.location != "" for page in pages) < len(pages) / 50

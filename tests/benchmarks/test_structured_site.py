@@ -16,7 +16,7 @@ from structured_site import Site, live, measure, simulated, table, until
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Name of a page -> the types of what it describes, and the pages that it links to. "gone" is not there.
+# Name of a page -> the types on it, and its links. "gone" does not exist.
 PAGES = {
     "index": ("Organization", "a b c"),
     "a": ("", "d gone"),

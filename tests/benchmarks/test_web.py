@@ -104,7 +104,7 @@ def test_links_have_keys_and_depth(web: MadeUpWeb, pages: list[WebPage]) -> None
 
 
 def test_pages_have_as_many_links_as_pages_have(pages: list[WebPage]) -> None:
-    """There are 25 to 45 links on an average page, of which some leave its host; anchors say something, mostly."""
+    """There are 25 to 45 links on an average page, some of which leave its host; most anchors are meaningful."""
     links = [page.links for page in well(pages)]
     assert 25 < np.mean([len(of) for of in links]) < 45
     leaving = np.mean([link.host != page.host for page in well(pages) for link in page.links])
@@ -113,7 +113,7 @@ def test_pages_have_as_many_links_as_pages_have(pages: list[WebPage]) -> None:
 
 
 def test_a_few_percent_fail(pages: list[WebPage]) -> None:
-    """Of what is linked to, some is gone, some moved to another host, some forbidden, some without address."""
+    """Of the linked pages, some are gone, some moved to another host, some forbidden, some without address."""
     shares = {status: np.mean([page.status == status for page in pages]) for status in (0, 200, 301, 403, 404)}
     assert sum(shares.values()) == pytest.approx(1)
     assert 0.85 < shares[200] < 0.98
@@ -139,7 +139,7 @@ def test_redirects_lead_to_another_host(web: MadeUpWeb, pages: list[WebPage]) ->
     ],
 )  # fmt: skip
 def test_hosts_that_do_not_exist(web: MadeUpWeb, url: str) -> None:
-    """There is no answer from a host that does not exist, whatever it is called."""
+    """There is no answer from a host that does not exist, whatever its name."""
     page = web.page(url)
     assert (page.status, page.error) == (0, "failure: CannotResolveHostError")
     assert not page.links
@@ -200,7 +200,7 @@ def test_examples_are_from_elsewhere(web: MadeUpWeb, pages: list[WebPage]) -> No
 
 
 def test_keywords_are_in_pages_of_their_topic(web: MadeUpWeb) -> None:
-    """The keywords of a topic stand on most pages about it, in the language of the page, and on few others."""
+    """The keywords of a topic are on most pages about it, in the language of the page, and on few others."""
     positive, negative = web.examples(TOPIC, 200, np.random.default_rng(0))
     words = {*web.keywords(TOPIC, 15), *web.keywords(TOPIC, 15, language="qx")}
     has = [[bool(words & {*text.lower().replace(".", "").split()}) for text in texts] for texts in (positive, negative)]
@@ -254,7 +254,7 @@ def test_a_calendar_has_no_end(web: MadeUpWeb) -> None:
 
 
 def test_names_tell_hosts_apart() -> None:
-    """Every host has a name of its own, from which it is found again; some domains have several hosts."""
+    """Every host has a unique name, which finds it again; some domains have several hosts."""
     plan = MadeUpWeb(seed=8, hosts=2_500)._plan
     names = [plan.name(host) for host in range(2_500)]
     assert len({*names}) == 2_500
@@ -266,7 +266,7 @@ def test_names_tell_hosts_apart() -> None:
 
 @pytest.mark.parametrize("hosts", [0, 1_999, 250_001])
 def test_a_web_has_a_sensible_size(hosts: int) -> None:
-    """What cannot be made is refused, with what can."""
+    """Invalid values are refused, with the valid ones."""
     with pytest.raises(ValueError, match=f"hosts={hosts}"):
         MadeUpWeb(hosts=hosts)
 

@@ -64,7 +64,7 @@ def server(web: MadeUpWeb) -> Iterator[WebServer]:
 
 
 def ask(server: WebServer, url: str) -> tuple[int, str, str]:
-    """Return status, final URL and text of what an ordinary client gets through the proxy."""
+    """Return status, final URL and text of an ordinary client's request through the proxy."""
     client = urllib.request.build_opener(urllib.request.ProxyHandler({"http": server.url}))
     try:
         with client.open(url, timeout=HANG) as answer:
@@ -84,7 +84,7 @@ def test_an_ordinary_client_gets_pages_of_many_hosts(web: MadeUpWeb, server: Web
 
 
 def test_redirects_robots_and_failures(web: MadeUpWeb, server: WebServer) -> None:
-    """A host that moved leads to another, robots.txt is there, what is gone is 404, and what never was is 502."""
+    """A host that moved redirects to another, robots.txt exists, a gone page is 404, and an unknown host is 502."""
     urls = [link.url for url in web.seeds("astronomy", 40, np.random.default_rng(1)) for link in web.page(url).links]
     kinds = {web.page(url).status: url for url in urls}
     status, final, _ = ask(server, kinds[301])
@@ -127,7 +127,7 @@ def test_scrapy_crawls_it(web: MadeUpWeb, server: WebServer, tmp_path: Path) -> 
 
 
 def test_slow_hosts_take_their_time(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a pace, an answer waits that share of what the host takes; without, it does not wait."""
+    """With a pace, an answer waits that share of the host's time; without, it does not wait."""
     waits: list[float] = []
     monkeypatch.setattr("manyhosts.server.time.sleep", waits.append)
     url = web.seeds("beekeeping", 1, np.random.default_rng(0))[0]
@@ -172,7 +172,7 @@ def test_serves_from_the_command_line(tmp_path: Path) -> None:
 
 
 def test_the_command_line_says_what_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Half of what belongs together, and a web that cannot be made, end with a sentence."""
+    """Incomplete options, and an invalid web, end with a sentence."""
     for arguments, said in (
         (["--folder", str(tmp_path)], "belong together"),
         (["--hosts", "5"], "hosts=5"),

@@ -59,7 +59,7 @@ def test_a_union_has_the_articles_of_its_subjects(folder: Path) -> None:
 
 
 def test_policies_and_goals_read_one_model(folder: Path) -> None:
-    """Each crawl has a goal of its own; what a text scores is asked of the model once."""
+    """Each crawl has a separate goal; the model scores each text once."""
     topic = Topic(read_web(folder), "subject.Food.Cheese", 0)
     goals = [topic.goal("classifier", "linear") for _ in range(2)]
     assert goals[0] is not goals[1]

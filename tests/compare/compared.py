@@ -102,7 +102,7 @@ def comparison(
     complete: bool = True,
     goal: FilesGoal | None = None,
 ) -> Comparison:
-    """Return a comparison in which a metric has these values: by site, policy and seed. nan stands for a failed run."""
+    """Return a comparison where a metric has these values: by site, policy and seed. nan means a failed run."""
     policies = [PolicySpec.parse(text) for text in next(iter(values.values()))]
     seeds = list(range(len(next(iter(next(iter(values.values())).values())))))
     runs = [

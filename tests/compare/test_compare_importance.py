@@ -94,7 +94,7 @@ def test_numbers_are_those_of_the_measures(found: Comparison, sites: list[Path])
 
 @pytest.mark.slow
 def test_without_it_nothing_changes(found: Comparison, sites: list[Path], tmp_path: Path) -> None:
-    """A comparison by what is found has the numbers, columns and pictures that it always had."""
+    """A comparison by finds has the same numbers, columns and pictures as before."""
     plain = compare(["BFS", "RANDOM"], sites, seeds=[1, 2], jobs=1)
     assert [run.metrics for run in plain.runs] == [{key: run.metrics[key] for key in METRICS} for run in found.runs]
     folder = write(plain, tmp_path / "out").parent
@@ -112,7 +112,7 @@ def test_without_it_nothing_changes(found: Comparison, sites: list[Path], tmp_pa
 
 @pytest.mark.slow
 def test_the_folder_has_both_kinds_of_numbers(found: Comparison, tmp_path: Path) -> None:
-    """Columns, means and curves of important pages stand beside those of what was found; pictures too."""
+    """Columns, means and curves of important pages are beside those of finds; pictures too."""
     folder = write(found, tmp_path / "out", metric="pst_5").parent
     assert {path.name for path in folder.glob("*.svg")} == {
         "one.svg",
@@ -220,13 +220,13 @@ def test_the_terminal_shows_both_side_by_side(found: Comparison) -> None:
     ],
 )
 def test_the_headline_says_what_it_means(metric: str, sentence: str) -> None:
-    """In words, and with the sites on which it is so."""
+    """In words, and with the sites where it is so."""
     result = made({"a": {"BFS": [50.0, 50.0], "RANDOM": [80.0, 80.0]}}, metric)
     assert headline(result, metric, "RANDOM", result.paired(metric)["RANDOM"]) == sentence
 
 
 def test_where_nothing_is_important_or_nothing_is_to_be_found() -> None:
-    """Each measure has the sites of which it says something: the one does not depend on the other."""
+    """Each measure has the sites with a value: they are independent."""
     values = {"BFS": [50.0, 50.0], "RANDOM": [80.0, 80.0]}
     result = made({"a": values, "b": values, "c": values})
     for name, change in (("b", {"n_hot": 0}), ("c", {})):

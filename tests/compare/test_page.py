@@ -68,7 +68,7 @@ def page_of(reader: Reader) -> str:
 
 
 def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
-    """It says by how much and where a policy is better, where it is worse, and that OMNISCIENT is no crawl."""
+    """It says by how much and where a policy is better, where it is worse, and that OMNISCIENT is not a crawl."""
     result = reader.text.partition("What was compared")[0]
     assert (
         "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of "
@@ -131,7 +131,7 @@ def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Com
 
 
 def test_it_can_be_read_without_seeing_it(reader: Reader) -> None:
-    """Tables have headers with a scope, figures a title, sections a heading, and ids stand once."""
+    """Tables have headers with a scope, figures a title, sections a heading, and ids are unique."""
     for attributes in reader.all("th"):
         assert attributes["scope"] in ("col", "row")
     for attributes in reader.all("svg"):
@@ -183,7 +183,7 @@ def test_a_page_without_plots_or_differences() -> None:
 
 
 def test_sites_that_could_not_be_read_are_named() -> None:
-    """A site of which nothing is known is on the page, with what failed."""
+    """A site without data is on the page, with the failures."""
     made = comparison({"s": {"BFS": [math.nan, math.nan]}})
     made.sites["s"] = None
     read = Reader(page(made, metric="requests_90", repeat=REPEAT))
@@ -192,7 +192,7 @@ def test_sites_that_could_not_be_read_are_named() -> None:
 
 
 def test_goals_are_named_in_plain_words() -> None:
-    """Files by their types; other goals by what they say of themselves, or by their name."""
+    """Files by their types; other goals by their description, or by their name."""
     assert goal_text(FilesGoal()).startswith("data files and documents")
     assert (
         goal_text(FilesGoal(types=parse_types(["csv"]), stored=True)) == "files of these types: csv, each content once"
@@ -202,7 +202,7 @@ def test_goals_are_named_in_plain_words() -> None:
 
 
 def test_the_template_is_part_of_the_package() -> None:
-    """Whoever installs the package has the template too, and every other file of it that is no module."""
+    """The installed package has the template, and every other file that is not a module."""
     root = Path(__file__).parents[2]
     settings = ConfigParser()
     settings.read(root / "setup.cfg")

@@ -1,4 +1,4 @@
-"""Plots: what is drawn, that lines can be told apart, and that it needs neither a window nor anything else."""
+"""Plots: their contents, that lines can be distinguished, and that they need neither a window nor anything else."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_images_are_images(made: Comparison) -> None:
 
 
 def test_an_inline_figure_fits_into_a_page(made: Comparison) -> None:
-    """It has a title, text as text in the colour of the page, ids of its own, no fixed size, nothing from outside."""
+    """It has a title, text as text in the colour of the page, unique ids, no fixed size, nothing from outside."""
     figures = [plots.draw_panel(made, site, "requests") for site in made.sites]
     panels = [plots.inline_svg(figure, f"n{n}", "A & B") for n, figure in enumerate(figures)]
     roots = [ElementTree.fromstring(panel) for panel in panels]

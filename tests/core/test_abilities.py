@@ -53,7 +53,7 @@ def test_a_policy_has_what_it_defines() -> None:
 
 
 def test_who_takes_over_is_asked() -> None:
-    """The crawl goes by the policy that decides, not by the one with which it began."""
+    """The crawl uses the policy that decides now, not the one that it started with."""
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier)
     assert crawl.status().due is None
     crawl.guard.take_up(Patient())

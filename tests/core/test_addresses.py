@@ -32,7 +32,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_networks(network: str) -> None:
-    """Loopback, link-local and all else that is not public are told apart, also within IPv6."""
+    """Loopback, link-local and all other non-public addresses are recognised, even within IPv6."""
     assert {address: network_of(ip_address(address)) for address in NETWORKS[network]} == dict.fromkeys(
         NETWORKS[network], network
     )
@@ -59,13 +59,13 @@ def test_spellings_of_this_machine(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["example.org", "1.2.3.4.5", "", "12.example", "localhost.example", "\0", "é"])
 def test_names_are_no_addresses(host: str) -> None:
-    """What has to be looked up is no literal."""
+    """A name that has to be looked up is not a literal."""
     assert literal(host) is None
 
 
 @given(st.ip_addresses(v=4))
 def test_an_address_within_ipv6_counts_as_itself(address: IPv4Address) -> None:
-    """Whichever of the ways in which an IPv6 address holds it is used."""
+    """Every form of an IPv4 address within IPv6 is recognised."""
     n = int(address)
     expected = network_of(address)
     assert network_of(IPv6Address(n)) == expected

@@ -1,4 +1,4 @@
-"""A budget is exact: what may go out, what is held back for picks, what comes back, over several runs."""
+"""A budget is exact: what may be sent, what is reserved for picks, what is refunded, over several runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.made import Clock, Recording, fetch, links, page
 
 
 def started(**limits) -> tuple[Crawl, Clock]:
-    """Return a crawl with ten links that wait, and its clock."""
+    """Return a crawl with ten queued links, and its clock."""
     clock = Clock()
     crawl = Crawl(Recording(), frontier=memory_frontier, budget=Budget(**limits), clock=clock, strict=True)
     crawl.add(links(*range(10)))

@@ -1,4 +1,4 @@
-"""Hosts that are closed for a while: a set like any other, and told to whoever keeps a crawl when they change."""
+"""Hosts that are closed for a while: a set like any other, and passed to the keeper of a crawl when they change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def links(n: int) -> list[Link]:
 @pytest.mark.parametrize("more", [(), ("b",), ("a", "c"), {"a", "b"}, ["c", "c"]])
 @pytest.mark.parametrize("closed", [(), ("a",), ("a", "b")])
 def test_it_holds_the_hosts_of_both_parts(closed: tuple[str, ...], more: tuple[str, ...]) -> None:
-    """Each host is in it once, wherever it stands."""
+    """Each host is in it once."""
     busy = Busy(frozenset(closed), more)
     assert sorted(busy) == sorted({*closed, *more})
     assert len(busy) == len({*closed, *more})

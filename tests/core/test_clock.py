@@ -1,4 +1,4 @@
-"""The time that a crawl tells its policy never goes back, whoever sets the machine's clock."""
+"""The time that a policy receives never decreases, whoever sets the machine's clock."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_it_is_no_earlier_than_what_was_said_before() -> None:
 
 
 class Told(Recording):
-    """Writes down what time it is told."""
+    """Records the times that it receives."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ def crawl_of(policy: Any, clock: Clock, **options: Any) -> Crawl:
 
 
 def test_a_page_comes_back_at_its_time() -> None:
-    """Asked after learn, once for each page; it waits no earlier than it is to, and is fetched again and again."""
+    """Called after learn, once for each page; it sleeps until its time, and is revisited again and again."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock)
     crawl.add([link(1, payload=b"its own", depth=3)])
@@ -56,7 +56,7 @@ def test_a_page_comes_back_at_its_time() -> None:
 
 
 def test_a_page_is_left_as_it_is_where_the_policy_says_none() -> None:
-    """It is fetched then, as ever; so are all pages where the policy does not come back."""
+    """It is fetched then, as usual; so are all pages if the policy does not revisit."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock)
     crawl.add(links(1))
@@ -71,7 +71,7 @@ def test_a_page_is_left_as_it_is_where_the_policy_says_none() -> None:
 
 
 def test_the_origin_is_that_of_the_first_visit() -> None:
-    """What is learned of a later visit goes to the page on which the link was found, too."""
+    """The outcome of a later visit also counts for the page where the link was found."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock)
     crawl.add(links(1))
@@ -82,7 +82,7 @@ def test_the_origin_is_that_of_the_first_visit() -> None:
 
 
 def test_a_head_is_no_visit() -> None:
-    """After a HEAD the link is placed once more, and the page may come back when it was fetched."""
+    """After a HEAD the link is placed once more, and the page may be revisited after its fetch."""
     policy, clock = Rounds(), Clock()
     policy.answer = lambda link, source: Placement(1, 0.0, None, "GET" if source else "HEAD")
     crawl = crawl_of(policy, clock)
@@ -94,7 +94,7 @@ def test_a_head_is_no_visit() -> None:
 
 
 def test_an_adapter_may_store_the_next_request_otherwise() -> None:
-    """Or say that the page comes back under another key."""
+    """Or report that the page is revisited under another key."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock)
     crawl.add([link(1, payload=b"first"), link(2, payload=b"first")])
@@ -142,7 +142,7 @@ def test_new_links_may_sleep() -> None:
 
 
 def test_a_sleeping_link_may_be_placed_again() -> None:
-    """As one that waits: where the policy wants such links, a placement without a time wakes it."""
+    """Like a queued one: if the policy wants such links, a placement without a time wakes it."""
     clock = Clock()
     policy = Curious(answer=lambda link, source: Placement(1, 0.0, after=0.0 if source else 2000.0))
     crawl = crawl_of(policy, clock)
@@ -168,7 +168,7 @@ def test_what_sleeps_does_not_count_among_those_that_wait() -> None:
 
 
 def test_a_clock_that_is_set_back_delays_nothing_for_ever() -> None:
-    """The crawl's time passes on, by what the clock says passes."""
+    """The crawl's time advances by the clock."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock)
     crawl.add(links(1))
@@ -182,7 +182,7 @@ def test_a_clock_that_is_set_back_delays_nothing_for_ever() -> None:
 
 
 def test_a_crawl_in_which_all_sleep_ends_by_its_budget() -> None:
-    """Nothing is chosen in place of what sleeps, and only the budget says that it is over."""
+    """Nothing is chosen in place of sleeping links, and only the budget ends the crawl."""
     policy, clock = Rounds(), Clock()
     crawl = crawl_of(policy, clock, budget=Budget(requests=3))
     crawl.add(links(1))
@@ -244,7 +244,7 @@ class Hurried(EachAgain):
 
 
 class Forgetful(EachAgain):
-    """Comes back sooner after it was stored."""
+    """Is revisited sooner after it was stored."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "every": 1.0}

@@ -1,4 +1,4 @@
-"""The loop: what is asked of goal, frontier and policy, in which order, and how often."""
+"""The loop: the calls of goal, frontier and policy, their order, and their number."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_page_without_links_is_not_placed() -> None:
 
 
 def test_links_know_the_arm_of_their_page() -> None:
-    """The origin of a pick is the arm of the page on which its link was found first, -1 for seeds."""
+    """The origin of a pick is the arm of the page where its link was first found, -1 for seeds."""
     crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     assert fetch(crawl, *links(2)).origin == -1
@@ -63,7 +63,7 @@ def test_links_know_the_arm_of_their_page() -> None:
 
 
 def test_a_policy_is_asked_about_new_links_only() -> None:
-    """Links that wait, fly, were fetched, or stand on the page twice are not placed (again); add counts what is new."""
+    """Queued, flying, fetched and repeated links are not placed (again); add counts new ones."""
     policy = Recording()
     crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     assert crawl.add([*links(1, 2), link(1, url="http://h/again")]) == 2
@@ -93,7 +93,7 @@ def test_a_pick_is_settled_when_its_links_are_placed() -> None:
 
 
 def test_a_waiting_link_can_be_moved() -> None:
-    """A policy that wants known links is told their state, and moves a waiting one by placing it again."""
+    """A policy that wants known links receives their state, and moves a queued one by placing it again."""
     policy = Curious(answer=lambda link, source: Placement(1, float(-link.key) if source is None else 9.0))
     crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1, 2, 3))
@@ -104,7 +104,7 @@ def test_a_waiting_link_can_be_moved() -> None:
 
 
 def test_a_fetched_link_can_be_visited_again() -> None:
-    """A placement for a fetched link lets it wait again; None leaves it fetched."""
+    """A placement queues a fetched link again; None leaves it fetched."""
     states: list[State] = []
     policy = Curious(
         answer=lambda link, source: states.append(link.state) or (Placement(1, 0.0) if len(states) < 3 else None)
@@ -173,7 +173,7 @@ def test_a_released_pick_waits_again_and_counts_for_nothing() -> None:
 
 
 def test_nothing_is_selected_while_nothing_waits() -> None:
-    """Next is None, and does not ask the policy, while nothing waits."""
+    """Next is None, without a call of the policy, while no link is queued."""
     policy = Recording()
     policy.select = lambda busy: pytest.fail("select was asked")  # type: ignore[method-assign]
     assert Crawl(policy, frontier=memory_frontier, strict=True).next() is None
@@ -246,7 +246,7 @@ def test_patience_for_a_late_reward_ends() -> None:
 
 
 def test_a_plateau_ends_the_crawl() -> None:
-    """When the plateau is reached, nothing more is handed out, and the reason is told."""
+    """When the plateau is reached, no more picks are returned, and the reason is given."""
     crawl = Crawl(
         Recording(), frontier=memory_frontier, stop=Plateau(window=2, slope=0.5, decay=1.0, patience=1), strict=True
     )
@@ -281,7 +281,7 @@ def test_a_crawl_takes_the_frontier_it_is_given() -> None:
 
 
 def test_an_outcome_is_html_only_without_error() -> None:
-    """Links can be found in HTML and XHTML that came back whole."""
+    """Links can be found in complete HTML and XHTML."""
     crawl = Crawl(Recording(), frontier=memory_frontier)
     crawl.add(links(1))
     pick = crawl.next()

@@ -1,4 +1,4 @@
-"""Dates of documents: in all ways in which they are written, and those that are none."""
+"""Dates of documents: in all formats, and invalid ones."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_where_a_date_stands(html: str, by: str) -> None:
     ],
 )  # fmt: skip
 def test_lists_and_others_have_none(html: str) -> None:
-    """What stands there is of what they list, or of something else."""
+    """A date there belongs to a listed item, or to something else."""
     root = parsed(f"<html><head></head><body>{html}<p>text</p></body></html>")
     assert root is not None
     assert read_markup(root).published is None

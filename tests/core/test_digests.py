@@ -52,7 +52,7 @@ def digest(part: str, page: str = PAGE) -> int:
     ],
 )
 def test_what_changes_with_each_request_is_left_out(one: str, other: str) -> None:
-    """Nobody is to come back for it."""
+    """It is never revisited."""
     assert digest(one) == digest(other) != 0
 
 
@@ -95,7 +95,7 @@ def test_digests_are_the_same_in_each_process() -> None:
 @pytest.mark.few(3)
 @pytest.mark.parametrize("piece", ["0", "1 ", "1:", "a1", "3 minutes ", "1,", "an ", "=1", " ago", "views 1 "])
 def test_a_digest_takes_time_linear_in_the_page(piece: str) -> None:
-    """Whatever it says; the limit is for what grows with the square, which would take minutes."""
+    """Whatever the text; the limit prevents quadratic time, which would take minutes."""
     since = time.process_time()
     digest(f"<p>{piece * 200_000}</p><a href='?x{piece.replace(' ', '')[:3] * 20_000}'>x</a>")
     digest(f"<i>{piece}</i>" * 50_000)
@@ -207,7 +207,7 @@ def test_a_main_text_takes_time_linear_in_the_page(piece: str) -> None:
     ],
 )  # fmt: skip
 def test_an_etag_is_sent_back_as_it_came(values: list[str], etag: str) -> None:
-    """Strong or weak; not where it is no such thing."""
+    """Strong or weak; not if it is invalid."""
     assert etag_of(values) == etag
 
 
@@ -228,7 +228,7 @@ def test_a_date_is_sent_back_as_it_came() -> None:
     ],
 )  # fmt: skip
 def test_how_long_a_page_is_fresh(values: list[str], seconds: float | None) -> None:
-    """By what it says to everybody; its age is taken off."""
+    """From the shared directives; the page's age is subtracted."""
     assert max_age_of(values) == seconds
     assert max_age_of(["max-age=60"], age="70") == 0.0
     assert max_age_of(["max-age=60"], age="x") == 60.0

@@ -105,7 +105,7 @@ def test_what_is_no_document_says_nothing() -> None:
 
 
 def test_the_same_text_has_the_same_digest() -> None:
-    """Whatever stands around it, links in it among that."""
+    """Whatever surrounds it, including links in it."""
     first = document_of(shown()).digest
     assert (
         document_of(shown(meta("date", "2026-01-02"), text=f"{TEXT} <a href=/2>read on</a>", url=URL + "0")).digest
@@ -115,7 +115,7 @@ def test_the_same_text_has_the_same_digest() -> None:
 
 
 def test_a_page_of_scrapy_is_read_once() -> None:
-    """Whoever asks, and whatever wraps the response; another response of the same URL is another page."""
+    """For every caller and every wrapper of the response; another response of the same URL is another page."""
     body = shown(meta("date", "2026-01-05T09:00:00Z")).text.encode()
     response = HtmlResponse(URL, body=body, encoding="utf-8", headers={"Last-Modified": HEADER})
     first = document_of(ResponsePage(response))

@@ -31,7 +31,7 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
     ],
 )
 def test_a_time_is_read(text: str, said: str, seconds: float) -> None:
-    """With its unit, by option, argument and setting; it says itself in the unit in which it was written."""
+    """With its unit, by option, argument and setting; it prints itself in the unit that the user wrote."""
     lasts = Duration.of(text)
     assert (str(lasts), lasts.seconds) == (said, seconds)
     assert read_duration(text, Called("for")) == lasts

@@ -24,12 +24,12 @@ ATOM = b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://h.test/dir/"
 
 
 def urls(body: bytes) -> list[str]:
-    """Return the URLs that a listing has, its kind told by its beginning."""
+    """Return the URLs in a listing, whose kind is recognised by its beginning."""
     return [entry.url for entry in read_listing(body, listing_of(body))]
 
 
 def test_a_sitemap_has_urls_and_dates() -> None:
-    """With or without prefix, and gzipped; what is within an entry of other things is no URL of a page."""
+    """With or without prefix, and gzipped; URLs within an entry of other things are not pages."""
     body = (
         b'<sm:urlset xmlns:sm="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:i="i"><sm:url><sm:loc> /1\n</sm:loc>'
         b"<sm:lastmod>2026-11-22</sm:lastmod><i:image><i:loc>/picture.png</i:loc></i:image></sm:url>"
@@ -44,7 +44,7 @@ def test_a_sitemap_has_urls_and_dates() -> None:
 
 
 def test_a_text_sitemap_has_a_url_on_each_line() -> None:
-    """With a byte order mark, blank lines, or gzipped; what is too long for a URL is left out."""
+    """With a byte order mark, blank lines, or gzipped; URLs that are too long are skipped."""
     body = b"\xef\xbb\xbfhttp://h.test/1\r\n\r\n  http://h.test/2 \rhttp://h.test/\xc3\xbc\n"
     expected = [Listed("http://h.test/1"), Listed("http://h.test/2"), Listed("http://h.test/ü")]
     assert list(read_listing(body, "sitemap")) == expected
@@ -141,7 +141,7 @@ def test_what_breaks_off_is_read_up_to_there() -> None:
 
 
 def test_entities_neither_grow_nor_read_files(tmp_path: Path) -> None:
-    """A document may declare texts of its own, as long as they are short; files are left out, and so is what grows."""
+    """A document may declare short entities; files are skipped, and so are growing ones."""
     (tmp_path / "secret").write_text("a secret")
     for said, text in (('"n e"', "on e"), (f'SYSTEM "{(tmp_path / "secret").as_uri()}"', "o")):
         document = f"<!DOCTYPE rss [<!ENTITY e {said}>]><rss><item><title>o&e;</title><link>/1</link></item></rss>"
@@ -191,7 +191,7 @@ def test_texts_are_bounded() -> None:
 
 
 def test_a_page_names_its_feeds() -> None:
-    """By their types, each once, ten at most; what is no URL that can be asked for is left out."""
+    """By their types, each once, ten at most; invalid URLs are skipped."""
     head = (
         '<link rel="alternate" type="application/rss+xml" title=" The  news " href="/rss?a=1&amp;b=2">'
         '<link rel="ALTERNATE stylesheet" type="Application/Atom+XML; charset=utf-8" href="atom.xml">'

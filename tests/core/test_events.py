@@ -39,7 +39,7 @@ def logged(path: Path) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["events.jsonl", "deep/events.jsonl.gz"])
 def test_every_decision_is_a_line(name: str, tmp_path: Path) -> None:
-    """Picks come with the reasons, outcomes with what they were worth, releases with the id; compressed for .gz."""
+    """Picks have their reasons, outcomes their rewards, releases the id; compressed for .gz."""
     why = {
         "kind": "page", "tag_path": "html/käse", "why": "2 clicks from a seed; kind page; tag_path html/käse",
     }  # fmt: skip
@@ -58,7 +58,7 @@ def test_every_decision_is_a_line(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
 def test_a_log_is_appended_to(name: str, tmp_path: Path) -> None:
-    """A crawl that goes on writes behind what is there."""
+    """A resumed crawl appends."""
     first = logged(tmp_path / name)
     assert logged(tmp_path / name) == first * 2
 
@@ -108,7 +108,7 @@ def test_a_line_that_is_cut_off_is_left_out(lost: int, tmp_path: Path, caplog: p
 def test_a_compressed_log_that_is_cut_off_is_read_as_far_as_it_goes(
     cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Wherever a kill cut it; even where the next run has written behind that, what comes before is there."""
+    """Wherever a kill cut it; even if the next run appended to that, everything before is readable."""
     path = tmp_path / "events.jsonl.gz"
     lines = [json.dumps({"event": "release", "id": number, "noise": hash(str(number))}) for number in range(20_000)]
     whole = gzip.compress("".join(f"{line}\n" for line in lines).encode())

@@ -1,4 +1,4 @@
-"""Where more links wait than may, those that the policy wants least are given up; some come back."""
+"""If too many links are queued, those that the policy wants least are given up; some return."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ByKey(Ordering):
 
 
 def waiting(crawl: Crawl, keys: range) -> list[int]:
-    """Return which keys wait."""
+    """Return the queued keys."""
     return [key for key, state in zip(keys, crawl.knows([*keys]), strict=True) if state == State.WAITING]
 
 
@@ -76,7 +76,7 @@ def test_each_arm_gives_up_its_share(kind: str, keeps: Any) -> None:
 
 @pytest.mark.parametrize("policy", [ByKey, lambda: BranchingBandit(targets=["text/csv"])], ids=["ranked", "drawn"])
 def test_no_more_wait_and_nothing_is_fetched_twice(policy: Any) -> None:
-    """On a web of 3,000 pages, each of which links to 40: at no time after a page do more than 100 links wait."""
+    """On a web of 3,000 pages, each of which links to 40: after no page are more than 100 links queued."""
     crawl = Crawl(policy(), frontier=memory_frontier, seed=1, strict=True, most_waiting=100)
     crawl.add(links(0))
     fetched = []
@@ -116,7 +116,7 @@ class Popular(Policy):
 
 
 def test_a_link_that_many_link_to_later_comes_back() -> None:
-    """Where the policy wants it: it waits again, is fetched once, and never after that; elsewhere it stays given up."""
+    """If the policy wants it: it is queued again, fetched once, and never after that; otherwise it stays given up."""
     for policy, comes_back in ((Popular(), True), (Recording(), False)):
         crawl = Crawl(policy, frontier=memory_frontier, strict=True, most_waiting=10)
         crawl.add(links(*range(1, 12)))
@@ -193,7 +193,7 @@ def test_the_first_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("most", [0, -3])
 def test_a_limit_is_at_least_one(most: int) -> None:
-    """With one, one link waits."""
+    """With a limit of one, one link is queued."""
     with pytest.raises(ConfigError, match=f"most_waiting is {most}; it is at least 1, or None"):
         Crawl(ByKey(), frontier=memory_frontier, most_waiting=most)
     crawl = Crawl(ByKey(), frontier=memory_frontier, most_waiting=1)
@@ -202,7 +202,7 @@ def test_a_limit_is_at_least_one(most: int) -> None:
 
 
 def test_long_pages_are_cut_on_the_way() -> None:
-    """After each part of the links of a page no more wait than may."""
+    """After each part of the links of a page no more are queued than allowed."""
     crawl = Crawl(ByKey(), frontier=memory_frontier, strict=True, most_waiting=100)
     crawl.add(links(0))
     pick = crawl.next()

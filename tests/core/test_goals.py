@@ -49,7 +49,7 @@ def test_a_file_of_a_wanted_type_is_worth_one(mime: str, url: str, rest: dict, w
 
 
 def test_only_wanted_types_are_targets() -> None:
-    """With types of one's own, others are worth nothing; patterns work."""
+    """With custom types, others are worth nothing; patterns work."""
     goal = FilesGoal(types=["image/*"])
     assert [goal(page(pick(), mime=mime)) for mime in ("image/png", PDF)] == [1.0, 0.0]
     assert repr(goal) == "files: image/*"
@@ -105,7 +105,7 @@ def test_a_page_on_the_topic_is_worth_one(wine: LinearRelevance) -> None:
 
 
 def test_menus_are_not_judged() -> None:
-    """What stands on three pages of a host or more is no reason for a page; a goal that resumes knows that, too."""
+    """Text on three or more pages of a host does not count; a resumed goal knows that, too."""
     topic = KeywordRelevance(["honey", "bees"])
     goal = TopicGoal(topic)
 
@@ -140,7 +140,9 @@ def test_what_is_no_page_is_not_on_the_topic(wine: LinearRelevance) -> None:
 
 
 def test_a_topic_goal_says_which_model_it_has(wine: LinearRelevance, tmp_path: Path) -> None:
-    """The name tells models and thresholds apart, and is the same for a model and its file: a crawl that goes on looks at it."""
+    """The name differs between models and thresholds, and is the same for a model and its file: a resumed crawl
+    checks it.
+    """
     wine.save(tmp_path / "wine.npz")
     assert repr(TopicGoal(wine)) == repr(TopicGoal(tmp_path / "wine.npz"))
     assert repr(TopicGoal(wine)) != repr(TopicGoal(LinearRelevance().fit(*examples(10, 11))))
@@ -149,6 +151,6 @@ def test_a_topic_goal_says_which_model_it_has(wine: LinearRelevance, tmp_path: P
 
 @pytest.mark.parametrize(("relevance", "threshold"), [("none.npz", 0.5), (5, 0.5), ("", 0.5), (None, 0.0), (None, 1.5)])
 def test_a_topic_goal_that_cannot_be(wine: LinearRelevance, relevance: object, threshold: float) -> None:
-    """No model, or a threshold that is no probability."""
+    """Not a model, or a threshold that is not a probability."""
     with pytest.raises(ConfigError):
         TopicGoal(wine if relevance is None else relevance, threshold=threshold)

@@ -1,4 +1,4 @@
-"""What happens when a policy or goal fails: let through when strict; else logged, counted, and the crawl goes on."""
+"""What happens when a policy or goal fails: raised when strict; else logged and counted, and the crawl continues."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_errors_of_a_policy_do_not_stop_a_crawl(verb: str, tmp_path, caplog) -> 
 
 
 def test_links_that_cannot_be_placed_leave_first_in_first_out() -> None:
-    """The order in which links are found is kept where place fails, over all pages."""
+    """The order of discovery is kept when place fails, over all pages."""
     policy = failing("place")
     crawl = Crawl(policy, frontier=memory_frontier)
     crawl.add(links(1, 2))
@@ -154,7 +154,7 @@ def test_a_reward_may_be_any_number(answer) -> None:
 
 
 def test_all_errors_have_one_base() -> None:
-    """Whoever wants to catch what this package raises on purpose needs one name."""
+    """One name catches all exceptions that this package raises."""
     assert issubclass(PolicyError, FocusError)
     assert issubclass(GoalError, FocusError)
 
@@ -216,7 +216,7 @@ ARMS = [
 
 @pytest.mark.parametrize("best", ARMS, ids=kind)
 def test_best_arms_that_are_none_are_left_out(best, caplog) -> None:
-    """How a crawl stands can be asked all the same; the log says once what is wrong."""
+    """The status of a crawl can still be read; the log names the error once."""
     crawl = Crawl(Answering(best_arms=best), frontier=memory_frontier)
     assert [crawl.status(best=3).best_arms for _ in range(5)] == [()] * 5
     assert crawl.counts["error/best_arms"] == 5
@@ -249,7 +249,7 @@ def test_tables_that_are_none_are_not_shown(tables, caplog) -> None:
 
 
 def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
-    """Numbers are those of Python, texts stand in one line and are cut, and only the first of many things come."""
+    """Numbers are plain Python ones, texts are cut and in one line, and only the first of many things are kept."""
     row = ("=1\n\x1b" + "x" * 1100, np.int64(3), np.float32(0.5), True, 10**300)
     table = PolicyTable("t\n" * 900, ["a\n", *"bcde"], [row, *[("", 1, 1, 1, 1)] * 1000])
     [*tables, last] = Crawl(Answering(tables=(table,) * 11), frontier=memory_frontier, strict=True).forecasts.tables()
@@ -272,7 +272,7 @@ class Aging(Recording):
 
 
 def test_tables_are_those_of_the_time_at_which_they_are_asked_for() -> None:
-    """However long nothing happened; the policy is told of that time no more than that."""
+    """However long nothing happened; the policy receives no more of that time than that."""
     clock = Clock()
     crawl = Crawl(Aging(), frontier=memory_frontier, strict=True, clock=clock)
     clock.now = 2005.0
@@ -292,7 +292,7 @@ def test_a_policy_without_tables_has_none() -> None:
     "left", ["3", 3, (1, 2), (1, 2, math.nan), (1, 2, "3"), (1, 2, 10**400), NONSENSE[3]], ids=kind
 )
 def test_what_is_left_is_not_known_where_it_is_no_number(left, caplog) -> None:
-    """How a crawl stands can be asked all the same; the log says once what is wrong."""
+    """The status of a crawl can still be read; the log names the error once."""
     crawl = Crawl(Answering(expected_left=left), frontier=memory_frontier)
     assert [crawl.status(best=3).left for _ in range(5)] == [None] * 5
     assert crawl.counts["error/expected_left"] == 5
@@ -310,7 +310,7 @@ def test_a_time_that_is_none_is_not_waited_for(due) -> None:
 
 @pytest.mark.parametrize("reasons", [None, "because", ["a"], 5, math.nan], ids=repr)
 def test_reasons_that_are_no_dict_are_left_out(reasons) -> None:
-    """Whoever reads them is given a dict in any case."""
+    """Readers get a dict in any case."""
     crawl = Crawl(Answering(explain=reasons), frontier=memory_frontier, explain=True)
     crawl.add(links(1))
     assert crawl.next() is not None
@@ -395,7 +395,7 @@ def test_a_goal_that_forgets_to_return_does_not_stop_a_crawl(caplog) -> None:
 
 
 def test_many_late_rewards_at_a_time_cost_patience_once() -> None:
-    """Sixteen pages that wait together say no more than one about what comes later."""
+    """Sixteen pages that wait together count as one sign that rewards come later."""
     clock = Clock()
     crawl = Crawl(Recording(), frontier=memory_frontier, goal=Service(), clock=clock, patience=60.0)
     crawl.add(links(*range(1, 40)))
@@ -408,7 +408,7 @@ def test_many_late_rewards_at_a_time_cost_patience_once() -> None:
 
 
 def test_a_goal_whose_rewards_do_come_is_waited_for() -> None:
-    """However many are late: patience is whole again with the first that is told, late or not, and stays so."""
+    """However many are late: the first reward, late or not, restores the patience for good."""
     clock = Clock()
     crawl = Crawl(Recording(), frontier=memory_frontier, goal=Service(), clock=clock, patience=60.0)
     crawl.add(links(*range(1, 40)))

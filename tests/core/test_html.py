@@ -1,4 +1,4 @@
-"""Where links stand on a page, on HTML as it is found."""
+"""The places of links on a page, in real HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASE = "http://h/dir/page"
 
 
 def located(source: str, *urls: str, base: str = BASE, encoding: str = "utf-8") -> dict:
-    """Return where URLs stand on a page."""
+    """Return the places of URLs on a page."""
     parser = html.HTMLParser(huge_tree=True, encoding="utf-8")
     return locate(html.document_fromstring(source.encode(), parser=parser), base, urls, encoding=encoding)
 
@@ -75,13 +75,13 @@ def test_links_are_joined_to_the_base() -> None:
 
 
 def test_the_first_place_counts() -> None:
-    """A URL that stands on a page twice has the place of the first, whatever the fragment."""
+    """A repeated URL has the place of its first occurrence, whatever the fragment."""
     source = '<nav><a href="/x#a">one</a></nav><main><a href="http://h/x">two</a></main>'
     assert located(source, "http://h/x")["http://h/x"].anchor == "one"
 
 
 def test_only_what_is_asked_for_is_told() -> None:
-    """URLs that are not on the page are left out, links that are not asked for too."""
+    """URLs that are not on the page are missing, and so are links that were not requested."""
     source = '<a href="/x">x</a><a href="/y">y</a>'
     assert set(located(source, "http://h/x", "http://h/z")) == {"http://h/x"}
     assert located(source) == {}
@@ -138,7 +138,7 @@ def test_a_class_may_be_empty() -> None:
 
 @pytest.mark.parametrize("href", ["http://[x/", "http://[::1", "http://h:port/", "//[", "javascript:x]["])
 def test_one_bad_link_does_not_spoil_a_page(href: str) -> None:
-    """What is no URL is passed over, before and after a good link."""
+    """Invalid URLs are skipped, before and after a good link."""
     source = f'<a href="{href}">bad</a><a href="/x">good</a><a href="{href}#2">bad</a>'
     assert set(located(source, "http://h/x", "http://h/missing")) == {"http://h/x"}
 
@@ -208,7 +208,7 @@ def test_xhtml_and_rubbish_in_names() -> None:
 
 
 def test_a_place_that_readers_see_goes_before_a_link_element() -> None:
-    """A URL of ``<link rel=next>`` stands where its anchor is; one that stands nowhere else, in the head."""
+    """A URL of ``<link rel=next>`` has the place of its anchor; without an anchor, the head."""
     root = html.document_fromstring(
         '<html><head><link rel="next" href="/b"><link rel="up" href="/c"></head><body><p><a href="/b">B</a></p></body></html>'
     )
@@ -256,7 +256,7 @@ def test_a_query_on_a_base_without_a_path() -> None:
     ],
 )
 def test_what_there_is_to_read(source: str, text: str) -> None:
-    """Title and visible text: blocks part words, elements within a line do not, and what nobody sees is left out."""
+    """Title and visible text: blocks separate words, elements within a line do not, and invisible text is skipped."""
     assert html_text(source) == text
 
 
@@ -298,7 +298,7 @@ def test_the_text_of_a_page_takes_time_in_proportion(unit: str) -> None:
 
 @pytest.mark.alone
 def test_places_of_links_within_links_take_time_in_proportion_to_the_comments() -> None:
-    """Comments that stand within many links are not walked over from beginning to end for each of them."""
+    """Comments within many links are not scanned from start to end for each of them."""
     hrefs = [f"{BASE}{n}" for n in range(30)]
 
     def work(n: int) -> Callable[[], object]:

@@ -1,4 +1,4 @@
-"""A policy with ``known_by_key`` is given known links as their keys alone, whoever tells of them."""
+"""A policy with ``known_by_key`` receives known links as their keys alone, whoever reports them."""
 
 from __future__ import annotations
 

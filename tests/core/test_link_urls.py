@@ -60,7 +60,7 @@ def test_a_query_is_in_the_encoding_of_the_page(encoding: str, href: str, url: s
     ],
 )  # fmt: skip
 def test_addresses_are_joined_as_browsers_join_them(href: str, url: str) -> None:
-    """A backslash is a slash, any number of slashes stands before a host, and a link gives no password away."""
+    """A backslash is a slash, a host may have any number of slashes before it, and a link gives no password away."""
     assert link_url(BASE, href) == url
 
 
@@ -108,14 +108,14 @@ def test_which_encoding_is_that_of_the_page(headers: dict[str, str], start: str,
 
 @pytest.mark.parametrize("encoding", ["cp1251", "utf-16-le", "utf-8"])
 def test_nofollow_counts_however_a_link_is_spelled(encoding: str) -> None:
-    """Spiders that ask for what ``urljoin`` or a link extractor gives obey it, too; a link that is followed has its way."""
+    """Spiders that request URLs of ``urljoin`` or of a link extractor comply, too; a followed link has its place."""
     root = Selector(text='<a rel=nofollow href="?q=я">x</a><a rel=nofollow href="?q=ж">x</a><a href="?q=ж">x</a>').root
     urls = {Request(f"{BASE[:22]}?q=я", encoding=each).url for each in (encoding, "utf-8")}
     assert nofollowed(root, BASE, encoding=encoding) == urls | {link_url(BASE, "?q=я", encoding)}
 
 
 def test_a_place_is_found_however_its_link_is_spelled() -> None:
-    """A spider that asks for the query in UTF-8 on a page in another encoding learns where the link stands all the same."""
+    """A spider that requests the query in UTF-8 on a page in another encoding still learns the place of the link."""
     root = Selector(text='<p><a href="?q=я">x</a>').root
     for encoding in ("cp1251", "utf-16-le"):
         for url in {Request(f"{BASE[:22]}?q=я", encoding=each).url for each in (encoding, "utf-8")}:

@@ -80,7 +80,7 @@ def test_a_bomb_is_inflated_as_far_as_it_is_read() -> None:
 
 
 def test_a_catalogue_has_files_and_pages() -> None:
-    """In the order of the file; what is no text is passed over."""
+    """In the order of the file; non-text entries are skipped."""
     dataset = {"landingPage": "http://a.test/d/1", "distribution": [{"downloadURL": "http://a.test/a\\b.csv"}]}
     text = json.dumps({"dataset": [dataset, {"accessURL": None}]}).replace("/", "\\/")
     assert list(listed_in(text.encode())) == ["http://a.test/d/1", "http://a.test/a\\b.csv"]

@@ -118,7 +118,7 @@ def test_what_is_blocked_is_no_data() -> None:
 
 
 def test_what_is_wanted_is_not_blocked() -> None:
-    """Who looks for films is not kept from them by the list of what is never worth a request."""
+    """A search for films is not blocked by the list of types that are never worth a request."""
     assert blocked_extensions() == BLOCKED_EXTENSIONS
     allowed = BLOCKED_EXTENSIONS - blocked_extensions(["video/*", "image/png"])
     assert {"mp4", "avi", "png"} <= allowed

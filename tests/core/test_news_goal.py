@@ -1,4 +1,4 @@
-"""NewsGoal: what is news, what is no document, what was seen before, and what has no date."""
+"""NewsGoal: news, non-documents, documents that were seen before, and documents without a date."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Visits:
     """Shows pages to a goal."""
 
     def unchanged(self, path: str, at: float) -> None:
-        """Tell it that a page came back as it was."""
+        """Report that a page is unchanged."""
         pick = SimpleNamespace(url=f"http://a.example{path}", key=hash(path), method="GET")
         self.goal.unchanged(outcome_of(pick, at=at, changed=False))  # type: ignore[arg-type]
 
@@ -121,7 +121,7 @@ def test_without_a_date_a_document_is_as_old_as_the_link_to_it() -> None:
 
 
 def test_a_reading_says_what_a_page_says_of_itself() -> None:
-    """For whoever lists news; the goal counts nothing by it."""
+    """For listing news; the goal counts nothing by it."""
     goal = NewsGoal(hours=2)
     page: Any = SimpleNamespace(url="http://a.example/1", headers={}, text=article(), status=200, kind="")
     reading = goal.reading(page)
@@ -136,7 +136,7 @@ def test_a_reading_says_what_a_page_says_of_itself() -> None:
 
 
 def test_it_can_be_stored_and_copied() -> None:
-    """With what it remembers; a copy remembers for itself."""
+    """With its memory; a copy has a separate memory."""
     visit = Visits()
     visit("/1", article())
     other = Visits()
@@ -174,7 +174,7 @@ def test_odd_pages_take_no_longer_than_they_are() -> None:
 
 @pytest.mark.parametrize("hours", [0, -1, "24", True, float("nan"), 1e9])
 def test_hours_that_are_none_are_named(hours: Any) -> None:
-    """With what is expected."""
+    """With the expected values."""
     with pytest.raises(ConfigError, match="it takes a number of hours above 0"):
         NewsGoal(hours=hours)
 

@@ -15,7 +15,7 @@ def test_what_is_learned_never_lowers_the_bound(outcomes: int, more: int, hosts:
 
 
 def test_a_crawl_of_one_host_has_few_out_until_it_has_seen_much() -> None:
-    """Fewer than a tenth of what it has seen from some hundreds of outcomes on, and an ever smaller share."""
+    """Fewer than a tenth of its outcomes from some hundreds on, and an ever smaller share."""
     assert all(most_out(outcomes) <= outcomes / 10 for outcomes in range(225, 100_000, 7))
     shares = [most_out(10**n) / 10**n for n in range(2, 9)]
     assert shares == sorted(shares, reverse=True)

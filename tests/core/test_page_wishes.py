@@ -35,7 +35,7 @@ def test_what_a_page_asks(html: str, headers: list[str], asked: set[str]) -> Non
 
 
 def test_a_file_asks_in_its_headers() -> None:
-    """What is no HTML can only ask there."""
+    """Anything but HTML can only ask there."""
     assert asked_of_robots(None, ["noindex"]) == {"noindex"}
 
 

@@ -69,7 +69,7 @@ class Required(Everything):
 
 
 class Plain(Everything):
-    """Has a constructor of its own, as subclasses in projects do."""
+    """Has a custom constructor, as subclasses in projects do."""
 
     def __init__(self, *, weight: float = 1.0, **others: Any) -> None:
         super().__init__(**others)
@@ -149,7 +149,7 @@ def test_the_signature_has_names_types_and_defaults() -> None:
 
 
 def test_the_docstring_has_the_parameters_before_its_other_sections() -> None:
-    """With what each accepts, its default, and what it is for."""
+    """With the valid values of each, its default, and its purpose."""
     summary, more, parameters, notes = (Everything.__doc__ or "").split("\n\n")
     assert (summary, more) == ("One parameter of each kind.", "This is more about it.")
     assert parameters.startswith(

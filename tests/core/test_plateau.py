@@ -1,4 +1,4 @@
-"""The early-stopping rule, with averages computed by hand, and the limit to what the next target may cost."""
+"""The early-stopping rule, with averages computed by hand, and the limit on the cost of the next target."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_cost_limit_is_reached_after_so_many_dear_requests() -> None:
     ids=["as dear as it may be", "cheap", "a target", "half a target", "not known"],
 )
 def test_patience_begins_anew(good: tuple[int, float, float | None]) -> None:
-    """Whatever is found, though it was expected to be dear, and whatever is cheap, or not known, begins the wait anew."""
+    """Any find, even one expected to be expensive, and any cheap or unknown forecast, restarts the count."""
     seen = [(10, 1.0, None), (11, 1.0, 60.0), good, (13, good[1], 60.0), (14, good[1], 60.0), (15, good[1], 60.0)]
     assert asked(CostLimit(50, patience=3), *seen) == [False] * 5 + [True]
 
@@ -150,7 +150,7 @@ def test_a_cost_limit_says_when_it_gives_up() -> None:
 
 
 def test_a_cost_limit_goes_on() -> None:
-    """Its state is what JSON can hold, and a rule that is told it answers as the first would have."""
+    """Its state is JSON, and a rule that restores it answers as the first would have."""
     first, second = CostLimit(50, patience=5), CostLimit(50, patience=5)
     asked(first, (10, 3.0, 10.0), (12, 3.0, 60.0), (13, 3.0, 60.0))
     second.restore(json.loads(json.dumps(first.state())))
@@ -160,13 +160,13 @@ def test_a_cost_limit_goes_on() -> None:
 
 
 def test_rules_say_why() -> None:
-    """In a word, of which Scrapy makes the finish reason."""
+    """In a word that becomes Scrapy's finish reason."""
     rules: list[StopRule] = [Plateau(), CostLimit(1)]
     assert [rule.reason for rule in rules] == ["plateau", "cost_limit"]
 
 
 def test_what_a_plateau_is_asked_the_cost_of_does_not_matter() -> None:
-    """It goes by what was found."""
+    """It uses the finds so far."""
     with_cost, without = Plateau(window=1, slope=0.5, patience=2), Plateau(window=1, slope=0.5, patience=2)
     for requests in range(5):
         assert with_cost.reached(requests, 0, 1.0) == without.reached(requests, 0)
@@ -174,7 +174,7 @@ def test_what_a_plateau_is_asked_the_cost_of_does_not_matter() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, -math.inf])
 def test_a_limit_is_a_number_above_0(wrong: float) -> None:
-    """What makes no sense is refused with what is allowed."""
+    """Invalid values are refused with the valid ones."""
     with pytest.raises(ConfigError, match="limit is a number above 0"):
         CostLimit(wrong)
 

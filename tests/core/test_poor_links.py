@@ -35,8 +35,8 @@ def article(i: int) -> Link:
 
 
 def links_on(url: str) -> list[Link]:
-    """Return what the pages of a blog link to: the first to articles and to pages that are gone; each article to a
-    file, to a login of its own, and to the next article.
+    """Return the links of a blog's pages: the first links to articles and to missing pages; each article to a file,
+    to its own login, and to the next article.
     """
     if url == "http://h/":
         gone = [link(300 + i, url=f"http://h/old/{i}", tag_path="html/body/ul/li/a") for i in range(ARTICLES)]
@@ -79,7 +79,7 @@ def resumed(crawl: Crawl, most: int = 1000) -> list[str]:
 
 
 def crawl_of(policy: Policy, **options: Any) -> Crawl:
-    """Return a crawl for files in which poor links come last."""
+    """Return a crawl for files where poor links come last."""
     goal = FilesGoal(types=["pdf"])
     mission = Mission.of(goal, words=["report"])
     return Crawl(policy, goal=goal, mission=mission, poor=PoorLinks(), strict=True, seed=1, **options)
@@ -87,7 +87,7 @@ def crawl_of(policy: Policy, **options: Any) -> Crawl:
 
 @pytest.mark.parametrize("cls", POLICIES, ids=lambda cls: cls.__name__)
 def test_logins_come_last_in_every_policy(cls: type[Policy]) -> None:
-    """All is asked for, and each login after everything else; where pages come back, which never ends, none is."""
+    """All are requested, and each login after everything else; in an endless crawl that revisits pages, none is."""
     crawl = crawl_of(cls(), frontier=memory_frontier)
     urls = asked(crawl, 200 if crawl.comes_back or cls.never_ends else 1000)
     logins = [i for i, url in enumerate(urls) if "login" in url]
@@ -104,7 +104,7 @@ def test_logins_come_last_in_every_policy(cls: type[Policy]) -> None:
 
 
 def test_without_it_a_policy_decides_alone() -> None:
-    """A crawl that is not told to recognise poor links asks for a login where the policy placed it."""
+    """A crawl without a recogniser of poor links requests a login where the policy placed it."""
     urls = asked(Crawl(BreadthFirst(), frontier=memory_frontier, strict=True))
     assert urls[1] == "http://h/old/0"
     assert urls[1 + 2 * ARTICLES] == "http://h/wp-login.php?redirect_to=1"
@@ -118,7 +118,7 @@ def test_a_start_request_is_never_poor() -> None:
 
 
 def test_logins_count_as_asleep_until_nothing_else_is_left() -> None:
-    """They are not among those that wait; no time is said at which they are due, and they were not followed."""
+    """They do not count as queued; they have no due time, and were not followed."""
     crawl = crawl_of(BreadthFirst(), frontier=memory_frontier)
     crawl.add([link(1, url="http://h/")])
     fetch(crawl, *links_on("http://h/2026/1"))
@@ -146,7 +146,7 @@ def test_what_a_login_leads_to_is_fetched() -> None:
 
 
 def test_no_more_poor_links_are_kept_than_may_wait() -> None:
-    """Where the limit of links that wait is reached, those of later pages are given up."""
+    """At the limit of queued links, those of later pages are given up."""
     crawl = crawl_of(BreadthFirst(), frontier=memory_frontier, most_waiting=5)
     crawl.add([link(1, url="http://h/"), link(2)])
     for page_number in (1, 2):
@@ -178,7 +178,7 @@ def test_a_kind_that_brings_errors_alone_is_left_at_once(policy: type[Policy]) -
 
 
 def test_a_kind_that_brings_errors_is_left_for_good_where_pages_come_back() -> None:
-    """There is no last in a crawl that never ends."""
+    """An endless crawl has no last link."""
     crawl = crawl_of(EachAgain(every=0.0), frontier=memory_frontier)
     crawl.add([link(1, url="http://h/")])
     fetch(crawl, *dead_and_good(100))

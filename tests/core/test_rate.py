@@ -73,7 +73,7 @@ def test_what_is_no_rate_is_named(text: Any, words: str) -> None:
 
 
 class Paced:
-    """A crawl with a thousand links at a rate, of which it is noted when requests go out."""
+    """A crawl with a thousand links at a rate that records when requests are sent."""
 
     def __init__(self, rate: str | None = "1000/day", job: Path | None = None, policy: Any = None) -> None:
         self.clock = Clock()
@@ -88,7 +88,7 @@ class Paced:
         return Crawl(self.make(), budget=budget, clock=self.clock, seed=0, strict=True, **where)
 
     def killed(self, rate: str | None = None) -> None:
-        """Begin again with what a kill leaves."""
+        """Restart with the state after a kill."""
         self.crawl.close()
         self.rate = rate or self.rate
         self.crawl = self._crawl()
@@ -239,7 +239,7 @@ class Asks(BreadthFirst):
 
 @pytest.mark.parametrize(("then", "wait"), [("1/day", DAY), ("24/day", 3600.0), ("1000/day", 86.4)])
 def test_another_rate_begins_with_the_last_request(tmp_path: Path, then: str, wait: float) -> None:
-    """Whatever the rate was before; the policy knows, and a resume with it is no other crawl."""
+    """Whatever the rate was before; the policy knows, and a resumed crawl with it is the same crawl."""
     seen = Asks.seen = []
     paced = Paced("24/day", job=tmp_path / "focus", policy=Asks)
     assert paced.crawl.mission.rate == 24 / DAY
@@ -257,7 +257,7 @@ def test_another_rate_begins_with_the_last_request(tmp_path: Path, then: str, wa
 
 
 def test_a_rate_may_come_and_go(tmp_path: Path) -> None:
-    """A crawl may resume without one, and with one again; what went out meanwhile is no debt."""
+    """A crawl may resume without one, and with one again; requests sent meanwhile are not a debt."""
     paced = Paced(None, job=tmp_path / "focus")
     assert all(paced.send() for _ in range(200))
     paced.killed("1000/day")

@@ -27,7 +27,7 @@ class Says(BreadthFirst):
 
 
 class Hosts(Bandit):
-    """Adds to what its base class says, as policies did when that was a dict."""
+    """Extends the answer of its base class, as policies did when that was a dict."""
 
     def arm(self, link):
         return 0

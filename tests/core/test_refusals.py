@@ -1,4 +1,4 @@
-"""Answers that let no program in are told apart, each with what to do about it."""
+"""Answers that refuse programs are recognised, each with what to do about it."""
 
 from __future__ import annotations
 

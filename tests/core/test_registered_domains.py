@@ -46,7 +46,7 @@ def hosts(draw: st.DrawFn) -> str:
 @example("10.0.0.1")
 @example("a.b.1")
 def test_every_host_has_the_domain_of_the_list(host: str) -> None:
-    """Wildcards, exceptions, private suffixes, addresses, ports, capitals and what is no host at all included."""
+    """Including wildcards, exceptions, private suffixes, addresses, ports, capitals and invalid hosts."""
     domain_of.cache_clear()
     assert domain_of(host) == by_the_list(host)
 

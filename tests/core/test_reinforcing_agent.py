@@ -38,7 +38,7 @@ def listing(*urls: str) -> str:
 
 
 class Visits:
-    """Shows pages to an agent, or tells it of one that came back as it was."""
+    """Shows pages to an agent, or reports an unchanged one."""
 
     def __init__(self, **options: Any) -> None:
         self.agent: Any = ReinforcingAgent(**options)
@@ -105,7 +105,7 @@ def test_without_dates_a_document_is_as_old_as_the_link_or_the_visit_before() ->
 
 
 def test_it_can_be_stored_and_copied() -> None:
-    """With what it remembers; a copy remembers for itself."""
+    """With its memory; a copy has a separate memory."""
     visit, other = Visits(), Visits()
     assert visit("/1", article(published=NOW)) == 1
     other.agent = pickle.loads(pickle.dumps(visit.agent))
@@ -127,7 +127,7 @@ def test_its_memory_is_bounded() -> None:
 
 @pytest.mark.parametrize("hours", [0, True, "24"])
 def test_hours_that_are_none_are_named(hours: Any) -> None:
-    """With what is expected."""
+    """With the expected values."""
     with pytest.raises(ConfigError, match="it takes a number of hours above 0"):
         ReinforcingAgent(hours=hours)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Listening(EachAgain):
-    """Wakes the pages of which somebody says that they changed."""
+    """Wakes the pages reported as changed."""
 
     def __init__(self, *, every: float = 1000.0, times: int = 10) -> None:
         super().__init__(every=every, times=times)
@@ -30,7 +30,7 @@ def signal(key: int, modified: float = 5.0) -> Signal:
 
 
 def test_a_policy_hears_of_the_pages_that_are_known() -> None:
-    """All others are passed over, and a policy that does not listen is told nothing."""
+    """All others are skipped, and a policy that does not listen receives nothing."""
     crawl = Crawl(Listening(), frontier=memory_frontier, strict=True, clock=Clock())
     crawl.add(links(1, 2))
     fetch(crawl)

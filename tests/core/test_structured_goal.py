@@ -56,7 +56,7 @@ def test_what_is_no_page_is_worth_nothing(given: dict[str, Any]) -> None:
 
 
 def test_only_the_wanted_syntaxes_are_read() -> None:
-    """With one of them, what stands in the other is worth nothing."""
+    """With one of them, data in the other are worth nothing."""
     goal = StructuredDataGoal(syntaxes=["microdata"])
     assert (goal(outcome(RECIPE)), goal(outcome(PLACE))) == (0.0, 1.0)
 
@@ -72,7 +72,7 @@ def test_what_is_wanted_of_a_page_is_told() -> None:
 
 
 def test_a_page_with_a_tree_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Callback and goal ask for the same page, and only the first reads it; its tree is the one that is there."""
+    """Callback and goal read the same page, and only the first parses it; its tree is the existing one."""
     read = []
     monkeypatch.setattr(structured, "parsed", lambda text: pytest.fail("the page was parsed again"))
     real = structured.read_entities
@@ -115,7 +115,7 @@ def test_a_page_without_markup_is_not_parsed(monkeypatch: pytest.MonkeyPatch) ->
     ids=repr,
 )
 def test_what_cannot_be_looked_for_is_said_in_one_line(given: dict[str, Any], said: str) -> None:
-    """With what was given, and what was probably meant."""
+    """With the given value, and the one probably meant."""
     with pytest.raises(ConfigError, match=said) as raised:
         StructuredDataGoal(**given)
     assert "\n" not in str(raised.value)

@@ -24,7 +24,7 @@ from scrapy_focus.web.templates import template_of
     ],
 )
 def test_templates(url: str, template: str) -> None:
-    """What tells pages of a kind apart is left out of their template."""
+    """The differing parts of pages of a kind are not in their template."""
     assert template_of(url) == template
 
 

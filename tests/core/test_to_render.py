@@ -1,4 +1,4 @@
-"""Pages with scripts wait again, to be rendered: once, with their requests, and survive kills."""
+"""Pages with scripts are queued again, to be rendered: once, with their requests, and survive kills."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_rendering_that_was_not_sent_waits_again() -> None:
 
 
 def test_what_waits_to_be_rendered_survives_a_kill(tmp_path: Path) -> None:
-    """With what is said of outcomes, from the journal and from a checkpoint."""
+    """With the data of outcomes, from the journal and from a checkpoint."""
     for name, checkpoint in (("journal", False), ("checkpoint", True)):
         policy = Renders()
         crawl = Crawl(policy, job=Job(tmp_path / name), seed=0)
@@ -111,7 +111,7 @@ class ComesBack(Renders):
 
 
 def test_a_page_that_waits_for_its_next_visit_is_not_rendered() -> None:
-    """It waits once, and nothing is lost by that: the policy is asked again after that visit."""
+    """It is queued once, and nothing is lost by that: the policy is called again after that visit."""
     crawl = Crawl(ComesBack(), frontier=memory_frontier, seed=0)
     crawl.add(links(1))
     assert [fetch(crawl), fetch(crawl)] == [("GET", "http://h/1")] * 2
@@ -128,7 +128,7 @@ class Odd(BreadthFirst):
 
 
 def test_nonsense_is_named() -> None:
-    """Where a policy is checked; a crawl goes on without the rendering, and counts it."""
+    """In a check of the policy; a crawl continues without the rendering, and counts it."""
     crawl = Crawl(Odd(), frontier=memory_frontier, seed=0)
     crawl.add(links(1, 2))
     fetch(crawl)

@@ -69,7 +69,7 @@ FILES = {
 
 @pytest.mark.parametrize(("mime", "body"), FILES.items(), ids=lambda value: value if isinstance(value, str) else "")
 def test_first_bytes_tell_what_a_file_is(mime: str, body: bytes) -> None:
-    """Office files are told from other archives, and from each other; text is not told."""
+    """Office files are distinguished from other archives and from each other; plain text is not recognised."""
     assert sniff(body) == mime
 
 
@@ -107,7 +107,7 @@ def test_no_bytes_break_the_sniffing() -> None:
     ],
 )
 def test_any_extension_type_or_expression_can_be_asked_for(words: list[str], mime: str, url: str, taken: bool) -> None:
-    """Extensions that nobody registered are told by the URL; neither they nor expressions take a page for a file."""
+    """Unregistered extensions are recognised by the URL; neither they nor expressions match pages as files."""
     assert FilesGoal(types=words).wants(mime, url) == taken
 
 
@@ -148,7 +148,7 @@ def test_what_is_no_type_is_a_mistake(word: str) -> None:
 
 
 def test_different_types_are_described_differently() -> None:
-    """A job resumes only under the same goal, and that is told by its text."""
+    """A job resumes only under the same goal, which is identified by its text."""
     said = {repr(FilesGoal(types=words)) for words in (["csv"], ["dat"], ["/dat/"], ["csv", "dat"], ["dat", "dem"])}
     assert len(said) == 5
     assert repr(FilesGoal(types=["dem", "dat"])) == repr(FilesGoal(types=["dat", "dem"])) == "files: dat, dem"

@@ -25,7 +25,7 @@ NOTES = {"journal": b"7"}
 
 @pytest.fixture(params=[Ranks(), Vectors(3)], ids=str)
 def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file of a thousand links, of which some were fetched, given up or probed, and two are in flight."""
+    """Return a file of a thousand links, some of them fetched, given up or probed, and two in flight."""
     monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 100)
     frontier = sqlite_frontier(tmp_path / "frontier.sqlite", request.param)
     found = [Link(f"http://h{i % 3}/{i}", i, f"h{i % 3}", i % 5, payload=b"%d" % i) for i in range(N)]
@@ -46,7 +46,7 @@ def anew(path: Path, keeps: Keeps) -> Any:
 
 
 def place(frontier: Any, links: list[Link], keeps: Keeps) -> None:
-    """Push links, every tenth of which the new policy gives up."""
+    """Push links; the new policy gives up every tenth."""
     memo = np.full(keeps.width, 3, np.uint8) if isinstance(keeps, Vectors) else None
     frontier.push(links, [None if link.key % 10 == 9 else Placement(1, 0.0, memo) for link in links])
 
@@ -63,7 +63,9 @@ def keys_in(path: Path) -> list[int]:
 @pytest.mark.parametrize("keeps", [Ranks(), Vectors(3), Vectors(5)], ids=str)
 @pytest.mark.parametrize("kills", [(), (3,), (0, 1, 9), (10,)], ids=str)
 def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...]) -> None:
-    """Whatever was kept, and whenever it is killed, all that waited or flew waits again, and states stay."""
+    """Whatever was kept, and whenever it is killed: all queued and flying links are queued again, and states are
+    unchanged.
+    """
     waited = sorted({*range(N)} - {1, 3})
     for kill in (*kills, -1):
         frontier = anew(path, keeps)
@@ -108,7 +110,9 @@ def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...])
 
 @pytest.fixture
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file of 60 links that wait or fly again, and of 30 that do not: 20 probed, fetched, given up each."""
+    """Return a file of 60 links that are queued again or in flight, and of 30 others: 20 probed, fetched, given up
+    each.
+    """
     monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 10)
     frontier = sqlite_frontier(tmp_path / "frontier.sqlite", Ranks())
     found = [make(key) for key in range(90)]
@@ -133,7 +137,7 @@ DONE = (State.PROBED, State.FETCHED, State.GIVEN_UP)
 @pytest.mark.parametrize("keeps", [Ranks(), Vectors(3)], ids=str)
 @pytest.mark.parametrize("kills", [(), (0,), (2, 4), (6,)], ids=str)
 def test_links_that_wait_again_are_new(known: Path, keeps: Keeps, kills: tuple[int, ...]) -> None:
-    """What was known of them before is forgotten until they are placed; what neither waits nor flies stays as it is."""
+    """Their earlier states are forgotten until they are placed; the states of all others are unchanged."""
     for kill in (*kills, None):
         frontier = anew(known, keeps)
         assert frontier.states(range(90)) == [State.NEW] * 60 + [DONE[key % 3] for key in range(60, 90)]
@@ -195,7 +199,7 @@ def make(key: int) -> Link:
 
 
 def test_links_come_oldest_first(path: Path) -> None:
-    """They come by the order of their first pushes; one that was fetched and waits again is younger."""
+    """They come in the order of their first pushes; one that was fetched and queued again is younger."""
     frontier = anew(path, Ranks())
     keys = [link.key for links in frontier.stored() for link in links]
     assert keys == [key for key in range(N) if key not in (1, 2, 3)] + [2]

@@ -21,13 +21,13 @@ KEEPS = [Ranks(), Vectors(2)]
 
 
 def place(keeps: Any, key: int) -> Placement:
-    """Return where a link waits: in one of three arms, at one of a hundred ranks."""
+    """Return the placement of a link: one of three arms, one of a hundred ranks."""
     memo = np.array([key % 7, key % 5], np.uint8) if isinstance(keeps, Vectors) else None
     return Placement(key % 3, float(key * 7 % 100), memo)
 
 
 def push(frontier: Any, keeps: Any, keys: range) -> None:
-    """Let links wait on 50 hosts."""
+    """Queue links on 50 hosts."""
     frontier.push(
         [each._replace(host=f"h{each.key % 50}") for each in links(*keys)], [place(keeps, key) for key in keys]
     )
@@ -56,7 +56,7 @@ def test_no_record_is_read(keeps: Any, kind: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("keeps", KEEPS, ids=["ranked", "drawn"])
 @pytest.mark.parametrize("more", [0, 500])
 def test_a_file_has_no_rows_of_them(keeps: Any, more: int, tmp_path: Path) -> None:
-    """After the next checkpoint; whoever opens it again has the same links in the same states."""
+    """After the next checkpoint; a reopened frontier has the same links in the same states."""
     frontier = sqlite_frontier(tmp_path / "f.sqlite", keeps)
     push(frontier, keeps, range(N))
     frontier.checkpoint()

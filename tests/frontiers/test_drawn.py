@@ -179,7 +179,7 @@ def test_where_nothing_is_open_no_randomness_is_used() -> None:
 
 @pytest.mark.parametrize("busy", [set(), {"h0", "h2"}])
 def test_a_frontier_that_was_stored_draws_the_same(busy: set[str], tmp_path: Path) -> None:
-    """After a checkpoint and an opening, draws go on as they would have; memory and disk draw the same."""
+    """After a checkpoint and a reopening, draws continue unchanged; memory and disk draw the same."""
     frontiers = [filled(900, sqlite_frontier(tmp_path / "one.sqlite", VECTORS)), filled(900)]
     for frontier in frontiers:
         _updated(frontier, tmp_path)
@@ -241,7 +241,7 @@ def test_a_division_of_many_shows_at_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("short")
 def test_a_division_into_an_arm_that_is_not_empty_keeps_the_order() -> None:
-    """As after an opening: links that were placed in the new arm already stand among those that come, by their ages."""
+    """As after a reopening: links placed in the new arm are already among the split ones, by their ages."""
     frontier, rng = filled(20), np.random.default_rng(8)
     push(frontier, 20, 40, arm=1)
     push(frontier, 40, 60)
@@ -307,7 +307,7 @@ def test_an_arm_that_was_divided_is_no_new_arm() -> None:
 
 
 def test_a_division_is_repeated_though_its_new_arm_was_divided() -> None:
-    """Whoever repeats all divisions in their order changes nothing."""
+    """Repeating all splits in their order changes nothing."""
     frontier = filled(40)
     divisions = [(0, 1, 20, 1), (1, 2, 30, 2), (0, 0, 20, 2)]
     for division in divisions:
@@ -368,7 +368,7 @@ def test_vectors_that_do_not_fit_are_found(sql: str, tmp_path: Path) -> None:
 
 
 def test_a_pick_has_the_vector_and_the_arm_of_its_time(tmp_path: Path) -> None:
-    """What is in flight comes back as it was taken; released, it waits where its vector belongs now."""
+    """A pick in flight keeps its vector; released, it is queued where its vector belongs now."""
     frontier = filled(5, sqlite_frontier(tmp_path / "frontier.sqlite", VECTORS))
     frontier.checkpoint()
     frontier.divide(0, 1, 20, 1)

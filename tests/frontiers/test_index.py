@@ -68,7 +68,7 @@ def push(frontier: Any, keys: range, seed: int = 0) -> None:
 
 
 def fill(frontier: Any, n: int = 400) -> None:
-    """Let links wait, sleep and fly, and have been fetched, probed and given up; and divide an arm where that can be."""
+    """Queue, fetch, probe and give up links, put some to sleep or in flight, and split an arm if possible."""
     push(frontier, range(n))
     for division in DIVISIONS if hasattr(frontier, "divide") else ():
         frontier.divide(*division)
@@ -169,7 +169,7 @@ def both_ways(path: Path, keeps: Keeps, into: Path, divisions: Any) -> None:
 
 
 class BothWays(StoredStates):
-    """Opens by the index and by the rows what is there after any operations."""
+    """Opens the results of any operations by the index and by the rows."""
 
     @rule()
     def open_both_ways(self) -> None:
@@ -260,7 +260,7 @@ def test_an_index_is_used_again_until_something_is_written(keeps: Keeps, path: P
 
 
 def test_what_is_in_the_index_is_what_counts(path: Path) -> None:
-    """No row is read where it is used: with another index for the same state, other links wait."""
+    """No row is read when it is used: with another index for the same state, other links are queued."""
     stopped(path, Ranks())
     stamp = stamp_of(path)
     saved = Index(path).read(stamp)

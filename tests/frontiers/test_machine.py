@@ -169,7 +169,7 @@ class DrawnStates(LedgerStates):
 
     @rule(arm=ARMS, column=st.integers(0, WIDTH - 1), above=st.integers(0, 3))
     def divide(self, arm: int, column: int, above: int) -> None:
-        """The links of an arm wait in two from now on."""
+        """The links of an arm are queued in two from now on."""
         new_arm = 10 + len(self.machine.model.divisions)
         self.machine.divide(min(arm, new_arm - 1), column, above, new_arm)
 

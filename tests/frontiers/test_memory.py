@@ -41,7 +41,7 @@ def test_moving_everything_again_and_again_takes_no_more_memory() -> None:
 
 
 def test_better_links_that_come_and_go_take_no_more_memory() -> None:
-    """A link that waits while better ones come and leave is noted a few times, not once for each of them."""
+    """A queued link is noted a few times while better ones come and leave, not once for each of them."""
     frontier = filled(1)
     for i in range(1, 5000):
         frontier.push(links(i, host="h0"), [Placement(0, float(i))])

@@ -45,7 +45,7 @@ class Model:
         self.count = 0
 
     def insert(self, arm: int, host: int, rank: float, age: int | None = None) -> None:
-        """Let a new link wait, or one that has an age already."""
+        """Queue a new link, or one that already has an age."""
         self.count += 1
         age = self.count if age is None else age
         promised = self.queue.next_slot
@@ -124,7 +124,7 @@ def test_a_queue_is_a_set_of_sorted_lists(hosts: int, arms: int, ranks: int, see
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n", [0, 1, 2, 50, 500])
 def test_a_queue_that_is_loaded_is_one_that_was_filled(n: int, seed: int) -> None:
-    """Links that are loaded in parts wait as if they had come one by one, and may leave and be joined by others."""
+    """Links loaded in parts are queued as if they had come one by one, and may leave and be joined by others."""
     rng = random.Random(seed)
     model = Model(9, ages=False)
     rows = [(rng.randrange(7), rng.randrange(9), float(rng.randrange(30))) for _ in range(n)]

@@ -104,7 +104,7 @@ def test_a_set_loses_what_a_map_has() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("made", "least", "most"), [(KeySet, 8, 9), (KeyMap, 12, 15)])
 def test_a_key_takes_few_bytes(made: type, least: int, most: int) -> None:
-    """A million keys take 8 bytes each in a set and 12 in a map, and what 16381 shards take of their own."""
+    """A million keys take 8 bytes each in a set and 12 in a map, and the overhead of 16381 shards."""
     rng = np.random.default_rng(0)
     tracemalloc.start()
     try:

@@ -49,7 +49,7 @@ def push(frontier: SqliteRanked, start: int, end: int) -> None:
 
 
 def contents(frontier: SqliteRanked) -> dict[int, tuple[object, ...]]:
-    """Return what waits, by key; check the frontier."""
+    """Return the queued links, by key; check the frontier."""
     frontier.check()
     views = [view for arm in range(len(frontier.waiting)) for view in frontier.scan(arm)]
     return {link.key: (link.url, link.payload, place.arm, place.rank, place.memo.tolist()) for link, place in views}
@@ -241,7 +241,7 @@ def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
 
 
 def test_what_fails_after_a_commit_is_told(frontier: SqliteRanked, path: Path) -> None:
-    """An error of ``then`` comes out at the end, where nobody asked before; the transaction stands."""
+    """An error of ``then`` is raised at the end, if nobody asked before; the transaction is kept."""
 
     def then() -> None:
         raise PermissionError("the journal cannot be removed")
@@ -329,7 +329,7 @@ def test_a_frontier_without_a_path_leaves_nothing_behind() -> None:
 
 
 def test_a_row_that_cannot_be_written_fails_in_the_writer(frontier: SqliteRanked) -> None:
-    """A checkpoint swaps what changed and walks through none of it; what is wrong with it is told later."""
+    """A checkpoint swaps the changes and walks through none of them; errors are reported later."""
     frontier._records._fresh.rows[1] = None  # type: ignore[assignment]
     frontier.checkpoint()
     with pytest.raises(StorageError):
@@ -455,7 +455,7 @@ def test_what_is_half_made_is_made_again(path: Path) -> None:
 
 
 def test_a_file_that_breaks_in_mid_crawl_is_told(frontier: SqliteRanked, path: Path) -> None:
-    """Where a link cannot be read when it is chosen, a StorageError says so, and the link waits on."""
+    """If a link cannot be read when it is chosen, a StorageError says so, and the link stays queued."""
     frontier.checkpoint()
     frontier.flush()
     frontier._records._reader.execute("DELETE FROM links WHERE row = 100")
@@ -517,7 +517,7 @@ def test_many_rows_are_read_and_written(path: Path) -> None:
 
 
 def test_check_finds_a_record_that_is_missing(frontier: SqliteRanked) -> None:
-    """A link that waits without a record, or with that of another key, is found."""
+    """A queued link without a record, or with that of another key, is found."""
     frontier.checkpoint()
     frontier.flush()
     frontier.check()
@@ -544,7 +544,7 @@ def test_notes_are_read_alone(frontier: SqliteRanked, path: Path, tmp_path: Path
 
 
 def test_given_up_and_fetched_are_apart(frontier: SqliteRanked) -> None:
-    """The last of a key's states comes back, also where it was given up before or after it was fetched."""
+    """The last state of a key is restored, even if it was given up before or after it was fetched."""
     states = {}
     for step in range(4):
         frontier.push(links(1000, 1001), [None, None])

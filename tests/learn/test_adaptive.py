@@ -1,4 +1,4 @@
-"""A model of a topic that goes on learning from the pages of the crawl."""
+"""A model of a topic that keeps learning from the pages of the crawl."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ GIVEN = {
 @pytest.mark.parametrize("share", [0.05, 0.4])
 @pytest.mark.parametrize("given", GIVEN)
 def test_it_finds_the_topic_and_how_frequent_it_is(given: str, share: float) -> None:
-    """Whatever is given, after 200 pages others are told apart; by examples alone, one half parts them, too.
+    """With any data, other pages are distinguished after 200 pages; with examples alone, one half is a good
+    threshold, too.
 
     By keywords it does not here: three of ten pages off the topic have two of them.
     """
@@ -70,8 +71,8 @@ def test_keywords_alone_judge_before_any_page_was_seen_as_they_always_did() -> N
 
 
 def test_keywords_alone_decide_what_is_relevant_and_pages_in_which_order() -> None:
-    """After pages were seen no text without enough keywords is called relevant, and more with them are left out than
-    let in; those of one sort are ranked by all their words.
+    """After pages were seen no text without enough keywords is called relevant, and more with them are rejected than
+    accepted; those of one sort are ranked by all their words.
     """
     model, keywords = after(stream(200, 0.2), keywords=KEYWORDS), KeywordRelevance(KEYWORDS)
     texts = pages(100, on=True, seed=9) + pages(100, on=False, seed=9)

@@ -45,7 +45,7 @@ def planned(plan: Plan, n: int = 200, seed: int = 1) -> list[np.void]:
 
 
 def test_what_a_visit_is_worth_by_hand() -> None:
-    """The formula, with the standard library alone, over the 16 rates of a page of which nothing is known."""
+    """The formula, with the standard library alone, over the 16 rates of a page without data."""
     changes = Changes()
     plan = Plan(changes, worth=3.0, age=0.05)
     record, t = changes.new(0.0, weight=2.5), 0.7 * DAY
@@ -87,7 +87,7 @@ def test_the_budget_is_used_up(per_day: float) -> None:
 
 
 def test_more_than_enough_and_too_little() -> None:
-    """Then all pages have the shortest wait, or the longest one."""
+    """Then all pages have the shortest interval, or the longest one."""
     plan = Plan(Changes(), shortest=3600, longest=10 * DAY)
     records = planned(plan, 20)
     assert {plan.interval(record, plan.threshold(1e9)) for record in records} == {3600.0}
@@ -108,7 +108,7 @@ def test_what_changes_too_fast_is_not_given_up() -> None:
 
 
 def test_births_go_by_the_square_root() -> None:
-    """Where copies are worth nothing, a page on which four times as many links come up is visited twice as often."""
+    """If copies are worth nothing, a page where four times as many links come up is visited twice as often."""
     changes = Changes(half_life=math.inf)
     plan = Plan(changes)
     waits = []

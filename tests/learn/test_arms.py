@@ -91,7 +91,7 @@ def test_the_best_arms_come_first() -> None:
 
 
 def test_an_arm_that_comes_back_has_only_its_new_key() -> None:
-    """What it had before it was left out counts no more, however often it was put in since."""
+    """Its value before its removal no longer counts, however often it was put in since."""
     heaps = ArmHeaps()
     heaps.put(5, 0.0, 10.0)
     heaps.drop(5)
@@ -103,7 +103,7 @@ def test_an_arm_that_comes_back_has_only_its_new_key() -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_heaps_of_arms_are_a_sorted_list(seed: int) -> None:
-    """Over thousands of steps the order is that of a sorted dictionary, and what is out of date stays within bounds."""
+    """Over thousands of steps the order is that of a sorted dictionary, and outdated entries stay within bounds."""
     rng = np.random.default_rng(seed)
     heaps, model = ArmHeaps(), dict[int, tuple[float, float]]()
     for _ in range(3000):
@@ -134,7 +134,7 @@ def test_keys_that_a_bonus_swallows_are_equal() -> None:
 
 
 def test_what_is_looked_at_stands_where_it_stood() -> None:
-    """An arm that left a place and came back is there once, however far somebody looked."""
+    """An arm that left a place and returned is there once, however far the iterator got."""
     heaps = ArmHeaps()
     for key in (1.0, 2.0, 1.0, 2.0, 1.0):
         heaps.put(4, 0.0, key)

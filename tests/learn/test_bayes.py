@@ -1,4 +1,4 @@
-"""Naive Bayes by hand: what frequencies say of features that are there, and nothing of those that are not."""
+"""Naive Bayes by hand: frequencies count for present features only."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_hits_are_counted_several_steps_ahead() -> None:
 
 
 def test_much_is_expected_of_a_callback_that_read_nothing_yet() -> None:
-    """0.98 of what it was never asked to read, (0.245 + hits) / (0.25 + pulls) after that, for all arms that it reads."""
+    """0.98 before it read anything, (0.245 + hits) / (0.25 + pulls) after that, for all arms that it reads."""
     arms = BranchingArms(noise=0.0)
     usual, named, named_too = arms.new(PAGES), arms.new(PAGES, "parse_book"), arms.new(PAGES, "parse_book")
     assert arms.worth(None).own[[named, named_too]] == pytest.approx([0.98, 0.98])
@@ -91,7 +91,7 @@ def test_what_is_drawn_of_pages_to_come_does_not_go_before_what_earns() -> None:
         for _ in range(3):
             arms.earn(lists, 0.0, 1.0, {items: 10})
             arms.earn(items, 1.0, 1.0, {})
-        arms.plan(np.array([True, False]))  # of what waits, only lists
+        arms.plan(np.array([True, False]))  # only lists are queued
         expected, rng = arms.worth(None).later[lists], np.random.default_rng(0)
         assert expected > 0.5
         above.append(any(arms.worth(rng).later[lists] > expected + 1e-9 for _ in range(50)))
@@ -99,7 +99,7 @@ def test_what_is_drawn_of_pages_to_come_does_not_go_before_what_earns() -> None:
 
 
 def test_links_of_the_best_arm_are_worth_nothing_beyond_their_price() -> None:
-    """With named callbacks: pages that reveal hundreds of what is best now do not seem to be worth more than it."""
+    """With named callbacks: pages that reveal hundreds of the best links are not valued above these."""
     later = []
     for name in ("", "parse_book"):
         arms = BranchingArms(noise=0.0)
@@ -181,7 +181,7 @@ def test_with_a_horizon_what_is_revealed_has_its_price() -> None:
 def test_with_a_long_horizon_lists_are_worth_their_dataset_pages() -> None:
     """With horizon 4, a list, ten dataset pages and ten files are ten targets of 21 requests: news with 0.4 come behind.
 
-    While dataset pages wait, these go first: 1 of 2 is better than 10 of 21.
+    While dataset pages are queued, these go first: 1 of 2 is better than 10 of 21.
     """
     arms = portal(news=0.4, horizon=4)
     assert best(arms, LISTS, NEWS) == LISTS
@@ -229,7 +229,7 @@ def test_pages_that_reveal_dear_files_sink() -> None:
 
 
 def test_the_price_is_that_of_the_best_that_is_awake() -> None:
-    """Where nothing but poor news is left to do, what lists reveal is worth more than where dataset pages wait."""
+    """If only poor news is left, what lists reveal is worth more than while dataset pages are queued."""
     arms = portal(news=0.1)
     arms.plan(awake(DATASETS, LISTS, NEWS))
     before = arms.worth(None).later[LISTS]
@@ -240,7 +240,7 @@ def test_the_price_is_that_of_the_best_that_is_awake() -> None:
 
 
 def test_only_targets_may_be_awake() -> None:
-    """Where no page waits, the price is that of the files."""
+    """If no page is queued, the price is that of the files."""
     arms = portal()
     assert best(arms, FILES) == FILES
     assert arms.index == pytest.approx(1.0, rel=0.05)
@@ -289,7 +289,7 @@ def test_a_record_goes_over_a_window() -> None:
 
 
 def test_what_an_arm_had_to_give_is_forgotten() -> None:
-    """After 60 pulls that earned and 120 that did not, an arm with a window of 20 stands below 0.05, one without at a third."""
+    """After 60 pulls with a reward and 120 without, an arm with a window of 20 is below 0.05, one without at a third."""
     own = []
     for window in (20.0, ENDLESS):
         arms = BranchingArms(window=window, noise=0.0)
@@ -431,7 +431,7 @@ def test_pickled_they_are_the_same(entries: int, monkeypatch: pytest.MonkeyPatch
 
 
 def entries_of(arms: BranchingArms) -> dict[tuple[int, int], float]:
-    """Return how many links of which arm the pulls of each arm revealed."""
+    """Return how many links of each arm the pulls of each arm revealed."""
     known = arms.known()
     return {
         (row, column): count
@@ -487,7 +487,7 @@ def test_one_page_may_reveal_more_than_there_is_room_for(monkeypatch: pytest.Mon
 
 
 def recalled(arms: BranchingArms, to: Mapping[int, int], *, pulls: float = 5.0, of_kind: float = 20.0) -> BranchingArms:
-    """Return arms that begin with what others know, each where ``to`` says."""
+    """Return arms that start from the statistics of others, at the places ``to``."""
     known = arms.known()
     new = BranchingArms(window=ENDLESS, shrink=NOTHING_BEFORE, noise=0.0, discount=1.0)
     kinds = {to[arm]: int(kind) for arm, kind in enumerate(known.kinds)}

@@ -1,4 +1,4 @@
-"""How often pages change: what visits tell, what all pages tell of a new one, and what is never told."""
+"""How often pages change: what visits show, the prior from all pages, and what cannot be known."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_births_of_many_pages_are_those_of_each() -> None:
 
 
 def test_what_is_old_counts_less() -> None:
-    """After its half-life a visit counts half, but for the last twenty, of which none counts less than half."""
+    """After its half-life a visit counts half, except for the last twenty, none of which counts less than half."""
     changes = Changes(half_life=DAY)
     quick, slow = changes.new(0.0), changes.new(0.0)
     for record, hours, n in ((quick, 1.0, 24), (slow, 1000.0, 20)):
@@ -148,7 +148,7 @@ def test_arms_beyond_thousands_share_a_prior() -> None:
 
 
 def test_clocks_that_do_not_advance_tell_nothing() -> None:
-    """Such visits are counted; a page of which nothing came back is as it was."""
+    """Such visits are counted; the record of a failed page is unchanged."""
     changes = Changes()
     record = visited(changes, (1, True), births=2)
     for at in (DAY, 0.5 * DAY, -DAY, DAY + 1e-9):

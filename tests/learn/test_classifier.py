@@ -63,7 +63,7 @@ def test_it_says_no_before_it_was_trained() -> None:
 
 
 def test_it_learns_from_one_class() -> None:
-    """A batch in which all are alike is no error."""
+    """A batch of equal labels is not an error."""
     classifier = OnlineClassifier(n_features=N, batch=5)
     for features, _ in examples(5, seed=0):
         classifier.observe(features, False)

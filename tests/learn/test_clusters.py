@@ -125,7 +125,7 @@ def test_both_indexes_find_the_same_clusters(theta: float) -> None:
 
 
 def test_clusters_can_be_stored(index: str) -> None:
-    """After pickling they go on as if nothing had happened."""
+    """After pickling they continue unchanged."""
     assert assigned(index, 0.75, stop=250) == assigned(index, 0.75)
 
 
@@ -172,7 +172,7 @@ def test_centroids_forget_what_few_members_have(index: str) -> None:
 
 @pytest.mark.slow
 def test_thinned_clusters_can_be_stored(index: str) -> None:
-    """After pickling among evictions they go on as if nothing had happened."""
+    """After pickling among evictions they continue unchanged."""
     assert crowded(index, entries=90, stop=450)[1] == crowded(index, entries=90)[1]
 
 
@@ -199,7 +199,7 @@ def test_the_cluster_with_the_most_entries_is_thinned() -> None:
 
 
 def test_room_ends_at_the_limit(index: str) -> None:
-    """With 40 clusters at most there is no room for more than 40."""
+    """With 40 clusters at most there are never more than 40."""
     clusters = Clusters(dim=50, threshold=0.9, max_clusters=40, index=index)
     for row in np.eye(50, dtype=np.float32):
         clusters.assign(*sparse(*row))

@@ -62,13 +62,15 @@ class Site:
         return self.coverage.left(self.waiting, KINDS, *self.drawn())
 
     def drawn(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return one link of each arm of pages in which any waits: those of an arm are alike here."""
+        """Return one link of each arm of pages that has queued links: those of an arm are alike here."""
         arms = np.array([arm for arm in (LISTS, OTHER) if self.waiting[arm]], np.intp)
         return arms, np.where(arms == OTHER, BAD, GOOD)
 
 
 def test_pages_that_wait_are_judged_by_pages_that_looked_alike() -> None:
-    """Of four pages with log-odds 2.1 three led to files, of six with -3 none; ten and a hundred such pages wait."""
+    """Of four pages with log-odds 2.1 three led to files, of six with -3 none; ten and a hundred such pages are
+    queued.
+    """
     coverage = Coverage()
     for _ in range(40):
         coverage.note(FILES, True, {}, KINDS)  # so that a link to a file is one but for 0.2 %
@@ -92,7 +94,9 @@ def test_pages_that_wait_are_judged_by_pages_that_looked_alike() -> None:
 
 
 def test_the_other_estimate_is_that_of_the_arms() -> None:
-    """Four pulls of lists revealed 2, 1, 1 and 0 files; of two files one was a target; 10 lists and 3 files wait."""
+    """Four pulls of lists revealed 2, 1, 1 and 0 files; of two files one was a target; 10 lists and 3 files are
+    queued.
+    """
     coverage = Coverage()
     for hit, revealed in ((False, {FILES: 2, OTHER: 4}), (False, {FILES: 1})):
         coverage.note(LISTS, hit, revealed, KINDS)
@@ -115,7 +119,7 @@ def test_limits_are_so_many_spreads_away(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "_MIDDLE", {"targets": 0.0, "one": 0.0, "rate": 1.0, "gap": 0.0})
     monkeypatch.setattr(module, "_SPREAD", {"one": math.log(0.2)})
     monkeypatch.setattr(module, "_LIMITS", {"below": 2.0, "above": 3.0})
-    signs = SIGNS._replace(targets=69.0)  # and 60 pages, of which half count, as every second pull is a find
+    signs = SIGNS._replace(targets=69.0)  # and 60 pages, half of which count, as every second pull is a find
     assert expected(signs) == (math.floor(100 * math.exp(-0.4) - 1), 99, math.ceil(100 * math.exp(0.6) - 1))
 
 
@@ -133,7 +137,7 @@ def test_what_waits_is_the_most_that_is_left() -> None:
 
 @pytest.mark.parametrize("name", ["targets", "pages"])
 def test_the_more_wait_the_more_are_left(name: str) -> None:
-    """No limit falls when more links wait that are as good as those that do."""
+    """No limit decreases when more links are queued that are as good as the others."""
     lefts = [expected(SIGNS._replace(arms=100 + n, **{name: float(n)})) for n in (10, 50, 200, 800)]
     for fewer, more in itertools.pairwise(lefts):
         assert fewer.middle < more.middle
@@ -167,7 +171,7 @@ def test_the_truth_is_between_the_limits() -> None:
 
 
 def test_few_finds_say_nothing() -> None:
-    """Before ten targets are found nothing is said, and with ten it is, if little waits."""
+    """Before ten targets are found there is no estimate, and with ten there is one, if few links are queued."""
     site = Site(lists=12)
     site.crawl(9)
     assert site.left() is None
@@ -196,7 +200,7 @@ def test_wide_limits_say_nothing() -> None:
 
 
 def test_steady_finds_say_nothing() -> None:
-    """Nothing is said if half of the recent finds are above the upper limit, unless all that waits is no more."""
+    """There is no estimate if half of the recent finds are above the upper limit, unless no more are queued."""
     signs = SIGNS._replace(targets=1.0, pages=1.0, arms=2.0)
     high = expected(signs).high
     assert known(signs._replace(recent=2 * high)) == expected(signs)
@@ -228,7 +232,7 @@ def test_recent_finds_are_counted() -> None:
 
 
 def test_rare_finds_lower_the_limits() -> None:
-    """When other pages were pulled for long without a find, what waits is worth less than it looks."""
+    """When other pages were pulled for long without a find, queued ones are worth less than they look."""
     site = Site(lists=400, more=1)
     site.crawl(300)
     before = expected(site.signs())
@@ -331,7 +335,7 @@ def test_intervals_hold_in_simulated_crawls(recorded: RecordedSite) -> None:
 
 @pytest.mark.slow
 def test_asking_changes_no_choice(recorded: RecordedSite) -> None:
-    """Whoever asks what is left after each outcome has the same crawl as who never does."""
+    """Asking for the estimate after each outcome does not change the crawl."""
     often, _ = crawl(recorded, every=1)
     never, _ = crawl(recorded, every=1_000_000)
     assert often.chosen == never.chosen

@@ -11,7 +11,9 @@ from tests.learn.topics import pages
 
 
 def told(*, true: float, called: float, seed: int, of_topic: float = 0.8, of_others: float = 0.1) -> str:
-    """Return the first alarm of 400 pages, such a share of which is called relevant, of which such a share is."""
+    """Return the first alarm in 400 pages, with these shares of pages called relevant, and really relevant ones among
+    them.
+    """
     rng = np.random.default_rng(seed)
     drift = Drift("a sign")
     for _ in range(400):
@@ -25,7 +27,7 @@ def told(*, true: float, called: float, seed: int, of_topic: float = 0.8, of_oth
 
 @pytest.mark.parametrize("called", [0.2, 0.7])
 def test_good_crawls_are_left_alone(called: float) -> None:
-    """Of fifty crawls in which four of five pages called relevant are, none raises the alarm."""
+    """Of fifty crawls where four of five pages called relevant are so, none raises the alarm."""
     assert not any(told(true=0.8, called=called, seed=seed) for seed in range(50))
 
 
@@ -58,5 +60,5 @@ def test_examples_with_nothing_of_their_own_are_told_of_where_pages_are_called_r
 
 @pytest.mark.parametrize(("recognised", "said"), [(0, True), (1, True), (2, False), (3, False)])
 def test_examples_that_are_not_recognised_are_told_of(recognised: int, said: bool) -> None:
-    """A model by which most of its own examples would be missed says so."""
+    """A model that would miss most of its own examples says so."""
     assert bool(missed(recognised, 3)) == said

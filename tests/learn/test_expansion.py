@@ -67,7 +67,7 @@ def test_one_keyword_set_by_hand() -> None:
 
 
 def test_a_word_at_the_threshold_is_not_added() -> None:
-    """It must be above: with two keywords, one that stands where these do to each other stays out."""
+    """It must be above: with two keywords, a word as far from them as they are from each other is not added."""
     vectors = plane({"a1": 0, "a2": 90, "b": 90, "c": 45})
     vectors.vectors[:] = [[1, 0], [0, 1], [0, 1], [1, 1]]
     found = expand(["a1", "a2"], ["b", "c"], vectors)
@@ -114,7 +114,7 @@ def test_keywords_from_a_file(tmp_path: Path) -> None:
 
 
 def test_files_of_vectors(tmp_path: Path) -> None:
-    """word2vec's text and binary, GloVe's, gensim's, and compressed ones are told apart by what is in them."""
+    """word2vec's text and binary, GloVe's, gensim's, and compressed ones are recognised by their contents."""
     vectors = plane({**ANGLES, "naïve": 5})
     vectors.save_word2vec_format(str(tmp_path / "text"))
     vectors.save_word2vec_format(str(tmp_path / "binary"), binary=True)
@@ -130,7 +130,7 @@ def test_files_of_vectors(tmp_path: Path) -> None:
 
 
 def test_files_without_vectors(tmp_path: Path) -> None:
-    """No file, an empty one, a text, bytes: each with its name and with what it takes."""
+    """No file, an empty one, a text, bytes: each with its name and the supported formats."""
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "text").write_text("wine is made\nof grapes, mostly\n")
     (tmp_path / "bytes").write_bytes(bytes(range(256)) * 9)
@@ -174,7 +174,7 @@ def test_too_little_to_train_on() -> None:
 
 
 def test_words_of_any_page_do_not_tell() -> None:
-    """A word on as many pages off the topic is left out, and so is one on too few pages to say."""
+    """A word on as many pages off the topic is rejected, and so is one on too few pages to decide."""
     pages = [f"the shop sells honey of bees hive{i}" + " nectar" * (i < 6) + " fresh" * (i % 2) for i in range(10)]
     others = ["the shop sells steel" + " fresh" * (i % 2) for i in range(10)]
     found = telling(["honey", "bees"], pages, others)
@@ -184,7 +184,7 @@ def test_words_of_any_page_do_not_tell() -> None:
 
 
 def test_words_must_tell_as_keywords_do() -> None:
-    """Where keywords are on no other page, a word on a third as many others is left out; where they are, it tells."""
+    """If keywords are on no other page, a word on a third as many others is rejected; if they are, it is accepted."""
     pages = ["honey season"] * 90 + ["honey"] * 10
     others = ["season", "steel"] * 15 + ["steel"] * 70
     assert telling(["honey"], pages, others).common == ["season"]
@@ -193,7 +193,7 @@ def test_words_must_tell_as_keywords_do() -> None:
 
 
 def test_without_other_pages() -> None:
-    """Words on one page, and on more than half of them and more than any keyword, are left out."""
+    """Words on one page, and on more than half of them and more than any keyword, are rejected."""
     pages = ["the honey of bees", "the honey and wax", "the bees and wax", "the drone"]
     found = telling(["honey", "queen"], pages, [])
     assert found.common == ["the", "drone", "of"]

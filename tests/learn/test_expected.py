@@ -52,7 +52,7 @@ def test_the_range_holds_the_truth(n_off: int) -> None:
 
 
 def test_a_frequency_shifts_all_log_odds(tmp_path: Path) -> None:
-    """By the same; a file keeps it, and a text of which nothing is known has it."""
+    """By the same digest; a file keeps it, and a text without known words has it."""
     texts, labels = examples(20, 10)
     even, rare = (LinearRelevance(frequency=each).fit(texts, labels) for each in (None, 0.03))
     odds = [np.log(scores / (1 - scores)) for scores in (even.score(texts), rare.score(texts))]

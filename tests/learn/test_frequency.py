@@ -9,7 +9,7 @@ from scrapy_focus.topic.frequency import ON, UNKNOWN, believed, mixture
 
 
 def scores(share: float, *, n: int = 400, apart: float = 4.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores of ten examples, and of pages of which such a share is on the topic."""
+    """Return scores of ten examples, and of pages with such a share on the topic."""
     rng = np.random.default_rng(seed)
     n_on = round(n * share)
     return rng.normal(apart, 1, 10), np.concatenate([rng.normal(apart, 1, n_on), rng.normal(0, 1, n - n_on)])

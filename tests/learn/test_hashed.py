@@ -44,7 +44,7 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_what_makes_a_target_is_learned() -> None:
-    """After two thousand examples, of which one in ten has the feature that decides, every such one is ahead of all others."""
+    """After two thousand examples, one in ten with the decisive feature, every such one is ahead of all others."""
     model, rng = trained(), np.random.default_rng(RNG_SEED + 1)
     rows = np.array([rng.choice(np.arange(1, 101), 10, replace=False) for _ in range(1000)], np.uint16)
     odds, target = model.decide(rows), (rows == 5).any(axis=1)
@@ -64,7 +64,7 @@ def test_the_first_step_is_that_of_adagrad() -> None:
 
 
 def test_steps_become_smaller() -> None:
-    """The second step goes by what both gradients were, squared and summed."""
+    """The second step depends on both gradients, squared and summed."""
     model = HashedLogistic(rate=RATE)
     model.learn(rows_of([3])[0], 1.0)
     first = float(model.weights[3])
@@ -146,7 +146,7 @@ def test_what_is_nearly_nothing_is_pickled_too() -> None:
 
 
 def test_weights_that_were_given_are_pickled() -> None:
-    """Weights of an earlier crawl, from which nothing was learned yet, stay as well."""
+    """Weights of an earlier crawl, unused so far, are also unchanged."""
     model = HashedLogistic()
     model.weights[[3, 77]] = 1.5, -2.0
     copy: HashedLogistic = pickle.loads(pickle.dumps(model))

@@ -20,7 +20,7 @@ DAMPING = 0.9
 
 
 class Web:
-    """A graph with one value, and all that it was told, to work the value out anew."""
+    """A graph with one value, and all its inputs, to compute the value from scratch."""
 
     def __init__(self, make: type[Value], **parameters: float) -> None:
         self.graph = LinkGraph()
@@ -34,7 +34,7 @@ class Web:
             self.value.add()
 
     def fetch(self, page: int, links: Iterable[int], outside: int = 0) -> None:
-        """A page comes back with links."""
+        """A page is fetched, with links."""
         links = list(links)
         self.know(1 + max([page, *links]))
         page = self.graph.page(page)
@@ -53,7 +53,7 @@ class Web:
             self.value.link(page)
 
     def values(self) -> NDArray[np.float64]:
-        """Return the value of every number, that of the page with which it was joined."""
+        """Return the value of every number, that of the page that it was joined with."""
         return np.array([self.value.of(self.graph.page(number)) for number in range(len(self.graph))])
 
 
@@ -238,7 +238,7 @@ def test_a_page_with_very_many_links(links: Sequence[int]) -> None:
 
 @pytest.mark.slow
 def test_columns_take_no_more_than_is_promised() -> None:
-    """At most 60 bytes a known page with its key and number, 20 of which are the policy's, and 4 a link."""
+    """At most 60 bytes a known page with its key and number, 20 of them for the policy, and 4 a link."""
     rng = np.random.default_rng(0)
     n, degree = 50_000, 6
     web = pagerank_web(epsilon=0.1)

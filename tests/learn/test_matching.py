@@ -36,7 +36,7 @@ def found(keyword: str, text: str) -> bool:
     ],
 )
 def test_words_and_phrases(keyword: str, yes: str, no: str) -> None:
-    """Short keywords are whole words, longer ones also begin words, and phrases stand together."""
+    """Short keywords are whole words, longer ones also begin words, and the words of phrases are adjacent."""
     assert found(keyword, yes) is bool(yes)
     assert not found(keyword, no)
 
@@ -84,7 +84,7 @@ def test_a_compound_of_two_keywords_counts_for_both() -> None:
     ],
 )
 def test_scripts_without_blanks(keyword: str, text: str, times: int) -> None:
-    """A keyword is counted wherever it stands in a run, once, also where it is one character."""
+    """A keyword is counted anywhere in a run, once, even if it is one character."""
     assert Keywords([keyword]).count(words_of(text), text) == times
 
 
@@ -100,7 +100,7 @@ def test_scripts_without_blanks(keyword: str, text: str, times: int) -> None:
     ],
 )
 def test_signs(keyword: str, yes: str, no: str) -> None:
-    """Keywords with signs stand as they are written, and are no part of other names; in URLs, too."""
+    """Keywords with signs match as they are written, and not within other names; in URLs, too."""
     reader = LinkReader([keyword], None)
     for text in yes.split("|"):
         assert found(keyword, text) or "%" in text, text

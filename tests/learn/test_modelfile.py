@@ -86,7 +86,7 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def test_a_small_file_that_inflates_to_a_large_one_is_refused(
     bomb: str, says: str, bombs: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """In one line, and at no time is there more of it in memory than the largest file that is read."""
+    """In one line, and there is never more of it in memory than the largest file that is read."""
     path = tmp_path / "a.npz"
     shutil.copy(bombs(bomb), path)
     if says == "less":

@@ -90,7 +90,7 @@ def test_links_of_unknown_words_are_judged(texts: list[str], tmp_path: Path) -> 
 
 
 def test_vectors_that_add_nothing(texts: list[str]) -> None:
-    """A model stays as it is where the vectors have no other words, or too few of its own."""
+    """A model is unchanged if the vectors have no other words, or too few of its own."""
     model = fit(texts)
     digest = model.digest
     assert model.widen(vectors(), texts) == 0

@@ -43,7 +43,7 @@ def test_it_tells_the_classes_apart(model: NeuralRelevance) -> None:
 
 
 def test_texts_are_scored_alike_in_any_company(model: NeuralRelevance) -> None:
-    """A short text beside longer ones scores as it does alone: what stands behind its end is not read."""
+    """A short text beside longer ones has the same score as alone: the padding is not read."""
     texts = ["wine", *pages(3, on=False), "steel wine", pages(1, on=True, length=500)[0]]
     np.testing.assert_allclose(model.score(texts), [model.score([text])[0] for text in texts], rtol=1e-4)
 

@@ -115,7 +115,7 @@ def test_a_network_learns_a_function() -> None:
 
 
 def test_the_oldest_experience_makes_room() -> None:
-    """Of 8 added where 5 are kept, the last 5 remain, each with what was added with it."""
+    """Of 8 added where 5 are kept, the last 5 remain, each with its data."""
     replay = Replay(2, capacity=5, fan=3)
     for i in range(8):
         assert len(replay) == min(i, 5)
@@ -214,7 +214,7 @@ def test_a_target_is_that_of_double_q_learning() -> None:
 
 
 def test_without_what_comes_later_the_reward_is_all() -> None:
-    """With gamma 0 nothing to go on with is kept, neither in memory nor in a pickle; as many as before are taken."""
+    """With gamma 0 no next vectors are kept, neither in memory nor in a pickle; as many as before are accepted."""
     network = DoubleDQN(4, rng=rng(), gamma=0.0, fan=3)
     rows = [network.add(x, i / 4, codes(3, 4)) for i, x in enumerate(codes(100, 4))]
     network.set_chosen(rows[0], codes(1, 4)[0])

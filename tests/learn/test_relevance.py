@@ -73,7 +73,7 @@ def test_five_pages_of_each_class_are_enough(language: str) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("on", "off"), [(6, 60), (60, 6), (3, 3)])
 def test_half_parts_the_classes_whatever_their_sizes(on: int, off: int) -> None:
-    """With ten times as many examples of one class, or three of each, pages are still told apart at 0.5."""
+    """With ten times as many examples of one class, or three of each, pages are still separated at 0.5."""
     model = LinearRelevance().fit(*examples(on, off))
     scores = model.score(examples(50, 50, seed=1)[0])
     assert (scores[:50] >= 0.5).mean() >= 0.9

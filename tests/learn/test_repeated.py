@@ -1,4 +1,4 @@
-"""What repeats on a site is left out, and nothing else."""
+"""Repeated text of a site is removed, and nothing else."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_hosts_have_menus_of_their_own() -> None:
 
 
 def test_no_page_is_emptied() -> None:
-    """Copies of one page, and pages of which next to nothing is left, keep all of their text."""
+    """Copies of one page, and pages with almost nothing left, keep all of their text."""
     repeated = Repeated()
     text = [f"Paragraph x{'x' * i} of some words" for i in range(20)]
     for _ in range(5):
@@ -101,7 +101,7 @@ def test_a_copy_goes_on() -> None:
 
 @pytest.mark.parametrize("ending", ["html", "txt"])
 def test_examples_without_menus(tmp_path: Path, ending: str) -> None:
-    """What stands in several example files is in no example, in whichever of the folders they are."""
+    """Blocks in several example files are in no example, whichever folder they are in."""
     for folder, texts in (("on", ["Bees dance", "Honey is sweet"]), ("off", ["Rails rust", "Trains run"])):
         (tmp_path / folder).mkdir()
         for i, text in enumerate(texts):

@@ -25,7 +25,7 @@ class Noisy:
 
 
 def pages(n: int, share: float, seed: int = 0) -> tuple[list[str], np.ndarray]:
-    """Return texts of which a share is on the topic, and which are.
+    """Return texts with a share on the topic, and which are.
 
     Their log-odds are normal with mean 2 and -2 and variance 4, so that they are those of a calibrated model.
     """
@@ -103,7 +103,7 @@ def test_it_is_no_surer_than_the_model() -> None:
 
 
 def test_extreme_scores_do_no_harm() -> None:
-    """Pages of which the model is as sure as can be leave the frequency a share, and the scores numbers."""
+    """Pages with extreme scores leave the frequency a share, and the scores numbers."""
     for odds in ("700", "-700"):
         model = after([odds] * 3_000)
         assert 0 < model.frequency < 1

@@ -139,7 +139,7 @@ def test_any_texts_make_a_sample(sample: list[str]) -> None:
 
 
 def test_texts_of_the_sample_have_states_afterwards() -> None:
-    """They come in the order in which they were asked for, once: those that they have now; zeros without words."""
+    """They come in the order of the calls, once: the current ones; zeros without words."""
     sample = ["", *texts(20), "...", *texts(20)]
     states = TextStates(k=8, sample=40)
     for text in sample:

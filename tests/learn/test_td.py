@@ -34,7 +34,7 @@ def saturated(squared: float, n: int, seed: int = 3) -> NDArray[np.float32]:
 
 
 def walked(td: Td, states: NDArray[np.float32]) -> list[float]:
-    """Return the largest weight after each of the steps from state to state, each of which brings 1."""
+    """Return the largest weight after each of the steps from state to state, each with the reward 1."""
     largest = []
     for before, after in pairwise(states):
         td.step(before, 1.0, after)

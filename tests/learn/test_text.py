@@ -81,7 +81,7 @@ def test_the_hash_is_that_of_the_paper() -> None:
 
 
 def test_positions_do_not_collide_while_they_are_few() -> None:
-    """The first 2000 n-grams have buckets of their own (measured in the specification)."""
+    """The first 2000 n-grams have separate buckets (measured in the specification)."""
     projector = GramProjector(n=1)
     buckets = {bucket for i in range(1990) for bucket in projected(projector, f"t{i}")}
     assert len(buckets) == 1992
@@ -132,7 +132,7 @@ def test_forgetting_and_storing_change_no_vector(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_long_sequence_takes_the_place_of_all_others() -> None:
-    """What is remembered is bounded in characters too: a path of millions stands alone until the next one comes."""
+    """The cache is bounded in characters, too: a path of millions is alone until the next one comes."""
     projector = GramProjector()
     for i in range(100):
         projected(projector, f"t{i}")
@@ -144,7 +144,7 @@ def test_a_long_sequence_takes_the_place_of_all_others() -> None:
 
 
 def test_a_full_projector_is_stored_in_half_a_megabyte() -> None:
-    """The pickle has 8 bytes for each n-gram, however long these are, and nothing of what is remembered."""
+    """The pickle has 8 bytes for each n-gram, however long these are, and nothing of the cache."""
     projector = GramProjector(n=1)
     for i in range(1 << 16):
         projector._bucket(f"div.a-class-of-many-words-{i}")

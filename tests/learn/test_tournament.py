@@ -56,7 +56,7 @@ def test_who_came_first_does_not_matter(order: tuple[int, ...]) -> None:
 
 
 def test_there_is_room_for_whoever_comes() -> None:
-    """Numbers far above those before make room and keep all scores; what is stored of a pickle is what is there."""
+    """Numbers far above earlier ones make room and keep all scores; a pickle stores only the scores."""
     tournament = Tournament()
     tournament.put(3, 1.0)
     tournament.put(100_000, 2.0)

@@ -165,7 +165,7 @@ def stream(n: int, *, seed: int = 0, width: int = 5, size: float = 1.0) -> list[
 
 
 def routed(splits: list[Split], code: np.ndarray) -> int:
-    """Return the leaf of a vector by what splits say, one after the other."""
+    """Return the leaf of a vector by following the splits."""
     leaf = 0
     for split in splits:
         if split.leaf == leaf and code[split.column] > split.above:
@@ -331,7 +331,7 @@ def test_only_the_window_and_the_splits_are_stored() -> None:
     [([3, 64], 1.0), ([3], 1.0), ([3, 4], math.nan), ([3, 4], -math.inf)],
 )
 def test_what_is_no_experience_is_refused(code: list[int], reward: float) -> None:
-    """A code without a level, a missing column and a reward that is no number change nothing."""
+    """An invalid code, a missing column and a reward that is not a number change nothing."""
     tree = RegressionTree(2)
     tree.add(np.array([1, 2, 200], np.uint8), 0.5)
     before = pickle.dumps(tree)

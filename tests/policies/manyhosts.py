@@ -50,7 +50,7 @@ class ManyHosts:
         return [] if pick.key - 1 in self.dead else [self.link(target) for target in self.targets[pick.key - 1]]
 
     def report(self, crawl: Crawl, pick: Pick) -> None:
-        """Let a pick come back."""
+        """Report the outcome of a pick."""
         is_dead = pick.key - 1 in self.dead
         crawl.report(failure(pick) if is_dead else page(pick, items=float(self.good[pick.key - 1])), self.links(pick))
 
@@ -75,8 +75,8 @@ def steps(
 ) -> Iterator[Pick]:
     """Crawl, and yield each pick when it was chosen, before anything else happens.
 
-    The oldest pick comes back when so many are in flight, or nothing may be chosen. ``busy`` says which hosts are at
-    each step. Ends after ``n`` picks, with those in ``flying`` in flight.
+    The oldest pick's outcome arrives when so many are in flight, or nothing may be chosen. ``busy`` returns the busy
+    hosts at each step. Ends after ``n`` picks, with those in ``flying`` in flight.
     """
     flying = [] if flying is None else flying
     for at in range(n):

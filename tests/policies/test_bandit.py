@@ -1,4 +1,4 @@
-"""A bandit of one's own: that scores are made again only where something happened, and the same arms are chosen."""
+"""A custom bandit: scores are computed again only after changes, and the same arms are chosen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Choice = tuple[int, str] | None
 
 
 class Numbered(Bandit):
-    """The arm of a link stands in its URL; every fifth link is looked at by a HEAD first."""
+    """The arm of a link is in its URL; every fifth link is requested with HEAD first."""
 
     def arm(self, link: Link) -> int:
         return int(link.url.rpartition("/")[2])
@@ -69,7 +69,7 @@ class AllAtOnce(Numbered):
 
 
 class Wearing(Numbered):
-    """A score of one's own, of one arm: what it earned, and less with each pull."""
+    """A custom score of one arm: its reward, and less with each pull."""
 
     def score(self, arm: int) -> float:
         return float(self.stats.sums[arm] - 0.3 * self.stats.pulls[arm])
@@ -143,7 +143,7 @@ def test_auer_chooses_as_the_formula_does(base: type[Numbered], arms: int, seed:
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("arms", "seed"), [(3, 0), (40, 1), (400, 2)])
 def test_a_score_of_one_arm_chooses_as_one_of_all(arms: int, seed: int) -> None:
-    """The same walks with a score of one's own."""
+    """The same walks with a custom score."""
     wanted = walk(WearingAtOnce(), arms=arms, seed=seed)
     assert walk(Wearing(), arms=arms, seed=seed) == wanted
     assert walk(Wearing(), arms=arms, seed=seed, pickled=True) == wanted
@@ -202,7 +202,7 @@ class UnrulyGreedy(Unruly):
 
 
 class UnrulyOwn(Unruly):
-    """A score of one's own, of what happens to an arm: infinite where nothing has."""
+    """A custom score with changes: infinite for an arm without any."""
 
     def score(self, arm: int) -> float:
         pulls, waiting = float(self.stats.pulls[arm]), int(self.frontier.waiting[arm])
@@ -241,7 +241,7 @@ def test_whatever_is_overridden_the_formula_holds(
 
 
 def test_links_that_nobody_placed_take_their_turn() -> None:
-    """The crawl lets links wait in arm 0 where a policy could not place them; that arm is the best one here."""
+    """The crawl queues links in arm 0 if a policy could not place them; that arm is the best one here."""
 
     class Stranding(Numbered):
         def score(self, arm: int) -> float:
@@ -283,7 +283,7 @@ def test_an_arm_whose_score_failed_is_asked_again() -> None:
 
 
 class Asked(Wearing):
-    """Writes down of which arms the score is asked."""
+    """Records the arms whose score is computed."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -372,7 +372,7 @@ class TooShort(Bandit):
 
 
 def test_scores_for_some_arms_are_an_error() -> None:
-    """Links in the others would wait for ever: the crawl says so as soon as one waits there, and the check does."""
+    """Links in the others would stay for ever: the crawl reports the first queued one, and so does the check."""
     crawl = Crawl(TooShort(), frontier=memory_frontier, strict=True)
     crawl.add([*links(1, host="a"), *links(2, host="b")])
     first = crawl.next()
@@ -387,7 +387,7 @@ def test_scores_for_some_arms_are_an_error() -> None:
 
 
 def test_scores_for_some_arms_starve_nobody() -> None:
-    """A crawl that is not strict counts the error, and fetches what waits in the other arms all the same."""
+    """A crawl that is not strict counts the error, and still fetches the links of the other arms."""
     crawl = Crawl(TooShort(), frontier=memory_frontier)
     crawl.add([link(key, host="abcd"[key % 4]) for key in range(1, 21)])
     came = []

@@ -40,7 +40,7 @@ NAV, MAIN, ASIDE, FOOT = (
 
 
 def some(path: str, numbers: range, url: str, *, host: str = "h") -> list[Link]:
-    """Return links that stand in the same place; ``url`` has ``{}`` for the number."""
+    """Return links at the same place; ``url`` has ``{}`` for the number."""
     return [link(i, url=f"http://{host}/{url.format(i)}", host=host, tag_path=path) for i in numbers]
 
 
@@ -57,7 +57,7 @@ def started(made: Policy, *links: Link, seed: int = 0, goal: Goal | None = None)
 
 
 def run(crawl: Crawl, site: Site, steps: int, *, in_flight: int = 1) -> list[Pick]:
-    """Fetch so many picks with some in flight, and return those that came back, in order."""
+    """Fetch so many picks with some in flight, and return the fetched ones, in order."""
     out: list[Pick] = []
     done: list[Pick] = []
     chosen = 0
@@ -142,7 +142,7 @@ def redirecting_downloads(pick: Pick) -> tuple[Outcome, list[Link]]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_details_go_before_listings_that_code_made(seed: int) -> None:
-    """Links for which a spider has a callback of their own are fetched before pages that may reveal more of them.
+    """Links with a named callback are fetched before pages that may reveal more of them.
 
     What the pages are worth is planned when none of the links was fetched yet, so that each page seems to reveal as
     many as the first one did.
@@ -210,7 +210,7 @@ def paginated(pick: Pick) -> tuple[Outcome, list[Link]]:
 @pytest.mark.parametrize("in_flight", [1, 8])
 @pytest.mark.parametrize("seed", range(3))
 def test_listings_of_dataset_pages_are_learned(seed: int, in_flight: int) -> None:
-    """From a listing through dataset pages to files: of 400 requests, 31 to 62 percent of which can be files, half are.
+    """From a listing through dataset pages to files: of 400 requests, where 31 to 62 percent can be files, half are.
 
     Listings themselves never reveal a target. Breadth-first finds 64.
     """
@@ -278,7 +278,7 @@ def test_words_in_anchors_count_from_the_start(anchor: str, words: list[str]) ->
 
 
 def test_every_pull_counts_once() -> None:
-    """Pages, files, failures and what was ignored: each pick that came back is one pull, and nothing is in flight after."""
+    """Pages, files, failures and ignored links: each settled pick is one pull, and nothing is in flight after."""
     bandit = policy()
     crawl = started(bandit, *some(MAIN, range(40), "page/{}"), *some(ASIDE, range(40, 60), "{}.csv"))
     answers: list[Callable[[Pick], Outcome]] = [
@@ -301,7 +301,7 @@ def state_of(bandit: BranchingBandit) -> str:
 
 
 def test_picks_that_are_handed_back_leave_no_trace() -> None:
-    """Released one after the other, in any order, picks count for nothing, and the links wait where they waited."""
+    """Released one after the other, in any order, picks do not count, and the links are queued at their old places."""
     bandit = policy()
     crawl = started(bandit, *some(MAIN, range(40), "page/{}"), *some(ASIDE, range(40, 60), "{}.csv"))
     run(crawl, lambda pick: (file(pick) if ".csv" in pick.url else page(pick), []), 25)
@@ -318,7 +318,7 @@ def test_picks_that_are_handed_back_leave_no_trace() -> None:
 
 
 def test_failures_say_nothing_about_targets() -> None:
-    """A dead link is no page: that links like it are files is neither believed less nor more for it."""
+    """A dead link is not a page: the prediction that links like it are files does not change."""
     bandit = policy()
     crawl = started(bandit, *some(ASIDE, range(20), "{}.csv"))
     run(crawl, lambda pick: (failure(pick), []), 20)
@@ -328,7 +328,7 @@ def test_failures_say_nothing_about_targets() -> None:
 
 
 def test_the_best_arms_are_named() -> None:
-    """Arms that earned something, most first, with what they earned and in how many pulls; the others are left out."""
+    """Arms with a reward, best first, with their rewards and pulls; the others are missing."""
     bandit = policy()
     crawl = started(
         bandit, *some(MAIN, range(6), "{}.csv"), *some(ASIDE, range(6, 16), "{}"), *some(NAV, range(16, 19), "{}")
@@ -392,7 +392,7 @@ def test_a_choice_at_random_says_so() -> None:
 
 
 def test_the_only_arm_is_preferred_to_nothing() -> None:
-    """Where one arm is awake there is no second, and what is asked about another pick has no answer."""
+    """If one arm is awake there is no second, and a question about another pick has no answer."""
     bandit = policy()
     crawl = started(bandit, *some(MAIN, range(3), "{}"))
     first = crawl.next()
@@ -560,7 +560,7 @@ def test_what_the_next_target_costs(unit: Any) -> None:
 
 
 def test_what_is_left_does_not_contradict_what_the_next_target_costs() -> None:
-    """Where every other link was a target and one link waits, none would be expected: then nothing is said."""
+    """If every other link was a target and one link is queued, none would be expected: then there is no estimate."""
     bandit = policy(noise=0.0)
     crawl = started(bandit, *some(MAIN, range(151), "{}"))
     run(crawl, lambda pick: ((file if bandit.steps % 2 else page)(pick), []), 148)
@@ -598,7 +598,7 @@ def test_what_it_costs_is_known_after_a_crawl_of_nothing() -> None:
     ],
 )
 def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
-    """A value that cannot be used is refused with what is allowed."""
+    """An invalid value is refused with the valid ones."""
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         BranchingBandit(**wrong)
 
@@ -644,7 +644,7 @@ def test_small_limits_leave_something_to_learn(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 def test_pages_without_an_outcome_are_forgotten() -> None:
-    """Whoever places the links of a page and never reports it is owed nothing beyond 4,096 pages."""
+    """Placing the links of pages that are never reported takes memory for 4,096 pages at most."""
     bandit = policy()
     crawl = started(bandit, *some(MAIN, range(2), "{}"))
     pick = crawl.next()
@@ -751,7 +751,7 @@ def test_a_policy_at_its_limits_is_stored_at_once(filled: BranchingBandit) -> No
 def test_it_finds_more_than_other_policies() -> None:
     """With 30 % of the requests it finds a tenth of all targets more than TagPath, and five times as many as breadth-first.
 
-    Measured over three sites, of which two are tried: 0.92 of the targets, TagPath 0.66, breadth-first 0.08.
+    Measured over three sites, two of which are tried: 0.92 of the targets, TagPath 0.66, breadth-first 0.08.
     """
     found = {
         make: mean(share_found(make(), pages=400, seed=seed, share=0.3, in_flight=1) for seed in range(2))
@@ -764,7 +764,7 @@ def test_it_finds_more_than_other_policies() -> None:
 
 @pytest.mark.slow
 def test_many_in_flight_find_nearly_as_much_as_one() -> None:
-    """With 40 % of the requests of a larger portal, 64 in flight find at least 85 % of what is found one by one."""
+    """With 40 % of the requests of a larger portal, 64 in flight find at least 85 % of the finds with one in flight."""
     one, many = (
         mean(
             share_found(policy(targets=TARGET_MIMES), pages=600, seed=seed, share=0.4, in_flight=n) for seed in range(2)

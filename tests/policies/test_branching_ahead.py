@@ -181,7 +181,7 @@ def test_a_step_looks_as_often_as_it_may(looks: int, steps: int) -> None:
 
 
 def test_a_plan_begun_is_left_for_a_whole_one() -> None:
-    """Whoever plans at once does not continue what was begun."""
+    """Planning at once does not continue an unfinished plan."""
     arms, awake = grown()
     arms.plan_on(awake, 1)
     other, _ = grown()

@@ -17,7 +17,7 @@ def scored(scores: LinkScores, arms: list[int], odds: list[float]) -> list[float
 
 
 def test_the_more_promising_link_of_an_arm_is_worth_more() -> None:
-    """In proportion to what is predicted, up to four times what its arm is, and down to a fourth."""
+    """In proportion to its prediction, at most four times the value of its arm, and at least a fourth."""
     scores = LinkScores()
     for _ in range(50):
         scores.note(0, PAGES, -2.0)  # 12 %
@@ -38,7 +38,7 @@ def test_links_that_are_left_are_worth_less_than_the_record_of_their_arm() -> No
 
 
 def test_an_arm_without_picks_is_like_its_kind() -> None:
-    """What was predicted of other arms of the kind stands for it, and fades as it has picks of its own."""
+    """The predictions for other arms of the kind are used at first, and fade as the arm has picks."""
     scores = LinkScores()
     for _ in range(200):
         scores.note(0, PAGES, -2.0)
@@ -50,7 +50,7 @@ def test_an_arm_without_picks_is_like_its_kind() -> None:
 
 
 def test_kinds_are_apart() -> None:
-    """What is predicted of pages, that they lead to targets, says nothing of what links to targets are usually."""
+    """Predictions for pages, that they lead to targets, do not affect those for links to targets."""
     scores = LinkScores()
     before = scored(scores, [2], [1.0])
     for _ in range(50):
@@ -70,7 +70,7 @@ def test_old_picks_fade() -> None:
 
 
 def test_where_arms_are_worth_nothing_the_prediction_decides() -> None:
-    """Links of arms whose index is 0 are still told apart."""
+    """Links of arms with index 0 are still distinguished."""
     scores = LinkScores()
     low, high = scores.score(np.zeros(3), KINDS, np.array([0, 1]), np.array([-1.0, 1.0])).tolist()
     assert 0 < low < high

@@ -18,7 +18,7 @@ HOSTS = ["a.one.test", "b.one.test", "two.test", "127.0.0.1:80"]
 
 
 def waiting(hosts: list[str]):
-    """Return a frontier in which a link waits on each host."""
+    """Return a frontier with a queued link on each host."""
     frontier = memory_frontier(Vectors(1))
     links = [Link(f"http://{host}/", number, host) for number, host in enumerate(hosts, 1)]
     frontier.push(links, [Placement(0, 0.0, np.zeros(1, np.uint8)) for _ in links])
@@ -26,7 +26,7 @@ def waiting(hosts: list[str]):
 
 
 def add(frontier, host: str) -> None:
-    """Let one more link wait, on a host."""
+    """Queue one more link, on a host."""
     frontier.push([Link(f"http://{host}/x", hash(host) >> 2, host)], [Placement(0, 0.0, np.zeros(1, np.uint8))])
 
 
@@ -78,7 +78,7 @@ def test_nothing_is_closed_without_a_cap() -> None:
 
 @pytest.mark.parametrize("policy", [TreeQ, BestFirst, OnlineLinkClassifier])
 def test_policies_count_hosts(policy) -> None:
-    """If they are told to, and say what is wrong with anything but yes or no."""
+    """If it is set, and invalid values are named."""
     assert policy(keywords=["tea"], per_domain=1, per_host=True).domains.by_host
     assert not policy(keywords=["tea"], per_domain=1).domains.by_host
     with pytest.raises(ConfigError, match="per_host"):

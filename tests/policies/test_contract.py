@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class EveryThird:
-    """A truth by which every third URL of the small web is a target and the others are pages, dead ones too."""
+    """A truth where every third URL of the small web is a target and the others are pages, including dead ones."""
 
     def kind(self, url):
         return "page" if int(url.rpartition("/")[2]) % 3 else "target"
@@ -39,14 +39,14 @@ class EveryThird:
 
 
 class OnlyTargets(EveryThird):
-    """A truth by which there is nothing but targets."""
+    """A truth with targets only."""
 
     def kind(self, url):
         return "target"
 
 
 class ToldOmniscient(Omniscient):
-    """Told anew by whoever opens or resumes the crawl, as ``check_policy`` does not."""
+    """Informed again by the code that opens or resumes the crawl, unlike in ``check_policy``."""
 
     def attach(self, frontier):
         self.inform(OnlyTargets())
@@ -54,7 +54,7 @@ class ToldOmniscient(Omniscient):
 
 
 class Web(OnlyTargets):
-    """The same, for who has to know where links lead on the small web."""
+    """The same, for policies that need the links of the small web."""
 
     def __init__(self, site):
         self.site = site

@@ -22,13 +22,14 @@ ENDLESS = re.compile(r"/cal/|sid=|sort=")
 
 
 class EndlessSite:
-    """Ten sections of 20 lists of 10 pages, each third of which has a file without a telling name; and a trap.
+    """Ten sections of 20 lists of 10 pages, every third with a file without a distinctive name; and a trap.
 
     Parameters
     ----------
     trap
-        ``calendar``: every page links to 30 days and two months, each of which does so again. ``session``: links of the
-        menu have a new id on each page. ``sort``: a list links to twelve sorted copies of itself, and these do so again.
+        ``calendar``: every page links to 30 days and two months, each of which does so again. ``session``: links of
+        the menu have a new id on each page. ``sort``: a list links to twelve sorted copies of itself, and these do so
+        again.
     """
 
     def __init__(self, trap: str) -> None:

@@ -64,7 +64,7 @@ def test_features_are_depth_and_pairs() -> None:
 
 
 def test_the_warm_up_is_breadth_first() -> None:
-    """For as many requests as it lasts, links leave in the order in which they were found, whatever they look like."""
+    """While it lasts, links leave in the order of discovery, whatever they look like."""
     crawl = started(Focused(warmup=6), article(1), dataset(2), article(3))
     assert [answer(crawl, dataset(10 + i), article(20 + i)) for i in range(5)] == [1, 2, 3, 10, 20]
     assert crawl.frontier.waiting.tolist() == [8], "still in one queue"
@@ -72,7 +72,7 @@ def test_the_warm_up_is_breadth_first() -> None:
 
 
 def test_waiting_links_are_ranked_when_the_warm_up_ends() -> None:
-    """The seventh request is for what looks like a target, though it was found last; pages come after all of these."""
+    """The seventh request is for a likely target, though it was found last; pages come after all of these."""
     found = [link for i in range(1, 6) for link in (article(i), dataset(10 + i))]
     crawl = started(Focused(warmup=7), *found, article(6), dataset(16), article(7), dataset(17))
     order = [answer(crawl) for _ in range(14)]
@@ -119,7 +119,7 @@ def test_ranks_are_probabilities_of_scikit_learn() -> None:
 
 
 def test_links_that_are_found_later_are_ranked_by_the_classifier_of_that_time() -> None:
-    """A new link goes between those that wait, which keep their ranks when the classifier learns more."""
+    """A new link goes between queued ones, which keep their ranks when the classifier learns more."""
     policy = Focused(warmup=3, batch=2)
     crawl = started(policy, article(1), dataset(2), *[article(i) for i in range(3, 9)])
     for _ in range(3):
@@ -136,7 +136,7 @@ def test_links_that_are_found_later_are_ranked_by_the_classifier_of_that_time() 
 
 @pytest.mark.parametrize("weight", [0.0, 60.0, -900.0])
 def test_ties_are_first_in_first_out(weight: float) -> None:
-    """Links of equal probability leave in the order in which they were found, also where it is exactly 0 or 1."""
+    """Links of equal probability leave in the order of discovery, even if it is exactly 0 or 1."""
     policy = Focused(warmup=1)
     policy.classifier.decide = lambda rows: np.array([weight * (1 + len(row) / 100) for row in rows])
     crawl = started(policy, link(1, anchor="long anchor"), link(2))
@@ -205,7 +205,7 @@ def test_a_crawl_without_labels_goes_on_in_order() -> None:
 
 
 def test_what_is_handed_back_after_the_warm_up_is_ranked() -> None:
-    """A link that was chosen in the warm-up, and comes back unsent later, waits among the others by probability."""
+    """A link that was chosen in the warm-up, and released unsent later, is queued among the others by probability."""
     policy = Focused(warmup=4)
     crawl = started(policy, article(1), dataset(2), dataset(3), article(4), article(5))
     answer(crawl)
@@ -251,7 +251,7 @@ def test_it_goes_on_where_it_was_stored() -> None:
 
 
 def test_explanations() -> None:
-    """The warm-up says that it is one; then the probability is told."""
+    """During the warm-up it says so; then it gives the probability."""
     policy = Focused(warmup=2)
     crawl = started(policy, article(1), article(2))
     pick = crawl.next()
@@ -262,7 +262,7 @@ def test_explanations() -> None:
 
 @pytest.mark.parametrize("params", [{"warmup": -1}, {"batch": 0}])
 def test_parameters_are_checked(params: dict) -> None:
-    """A value that cannot be used is refused with what is allowed."""
+    """An invalid value is refused with the valid ones."""
     with pytest.raises(ConfigError, match=next(iter(params))):
         Focused(**params)
 
@@ -278,7 +278,7 @@ def test_defaults_are_those_of_the_released_code() -> None:
 def test_it_finds_more_than_chance() -> None:
     """With half of the requests it finds 12 % of the targets more than a random order, and a quarter as many again.
 
-    Measured over three sites without an endless calendar, in which a ranking that is not renewed is lost: 0.63 and 0.42.
+    Measured over three sites without an endless calendar, where outdated ranks would be lost: 0.63 and 0.42.
     """
     found = {
         cls: mean(share_found(cls(), pages=1000, seed=seed, share=0.5, in_flight=1) for seed in range(3))

@@ -1,4 +1,4 @@
-"""Foragers: the algorithms of the paper, by numbers worked out by hand, and that all of them go on whatever comes."""
+"""Foragers: the algorithms of the paper, with numbers computed by hand, and that all of them continue in any case."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_weblog_has_a_hundred_entries_and_a_starting_list_ten() -> None:
 
 
 def test_what_a_path_earned_decides_where_the_next_one_begins() -> None:
-    """Of a path 1, 2, 3, from which 4 is seen that earns 100: all are worth 100, but 1 was known with 0."""
+    """On a path 1, 2, 3, with a look at 4 that earns 100: all are worth 100, but 1 was known with 0."""
     graph = {1: [2], 2: [3], 3: [4]}
     world = World(graph, 1, goal=lambda outcome: float(outcome.pick.key == 4), **alone("WL", steps=2))
     assert world.visits(6) == [1, 2, 2, 3, 3, 4]
@@ -265,7 +265,7 @@ def test_a_page_is_spared_that_was_visited_just_before() -> None:
 def test_a_step_moves_the_weights_by_its_error(normalised: bool) -> None:
     """The reward of the step, and the value of its page by 0.9, less that of the page before; times 0.1 and the state.
 
-    After a restart there is no page before.
+    After a restart there is no earlier page.
     """
     rules = {"k": 3, "sample": 4, "steps": 5, "normalised": normalised}
     chain = {key: [key + 1] for key in range(1, 6)}
@@ -325,7 +325,7 @@ def test_pages_have_states_when_enough_of_them_were_read_and_links_to_others_hav
 
 
 def test_the_first_who_sends_a_document_earns_and_all_others_pay() -> None:
-    """A page that two want is fetched once, and both are told; the score is another account than the reward."""
+    """A page that two want is fetched once, and both receive it; the score is independent of the reward."""
     world = World({}, 1, goal=ReinforcingAgent(), fewest=2, most=2, preset=PUBLISHED, mode="WL")
     world.texts[1] = article(changed=BEGIN)
     assert world.visits(1) == [1]
@@ -349,7 +349,7 @@ def test_the_first_who_sends_a_document_earns_and_all_others_pay() -> None:
 
 
 def test_what_is_sent_was_not_sent_before_and_changed_within_a_day() -> None:
-    """Nothing is sent of which nobody knows when it changed."""
+    """Nothing is sent without a known date of change."""
     one = forager({})
     assert one.wants_to_send(1, 7, 0.0, 24 * HOUR)
     assert not one.wants_to_send(1, 7, 0.0, 24 * HOUR + 1)
@@ -431,7 +431,7 @@ def test_the_last_one_on_a_host_stays() -> None:
 
 
 def test_foragers_settle_on_each_host_that_has_none() -> None:
-    """While there is room; links to it from elsewhere go to the one that is there."""
+    """While there is room; links to it from elsewhere are given to the existing one."""
     world = World({}, **by_host(fewest=1, most=3, rules={"slice": 3}))
     world.hosts = 5
     world.graph = {0: [1, 2, 3], 1: [], 2: [0, 7], 3: []}
@@ -444,7 +444,7 @@ def test_foragers_settle_on_each_host_that_has_none() -> None:
 
 
 def at_the_end_of_a_turn(score: float, *, most: int = 16, **rest: Any) -> World:
-    """Return a world in which the first of two foragers has had a turn, with this score before it."""
+    """Return a world where the first of two foragers has had a turn, with this score before it."""
     graph = {key: [200] for key in range(1, 101)}
     world = World(graph, *range(1, 101), **{"fewest": 2, "most": most, "preset": PUBLISHED, "mode": "WL", **rest})
     one, other = world.fleet
@@ -501,11 +501,11 @@ def test_who_earned_nothing_dies_but_never_the_last_ones() -> None:
     assert three.visit() is not None
 
 
-# Whatever comes, everyone goes on
+# Everyone continues in any case
 
 
 def check_waiting(policy: Foragers) -> None:
-    """Whoever waits for a page waits for one that will come, and whoever can go on does."""
+    """A forager waits only for a page that will arrive, and continues if it can."""
     wanted = policy._wanted
     for (key, numbers), state in zip(wanted.items(), policy.frontier.states(list(wanted)), strict=True):
         assert state in (State.WAITING, State.FLYING), key
@@ -528,7 +528,7 @@ def check_waiting(policy: Foragers) -> None:
 
 
 def answer_of(pick: Pick, now: float, chance: random.Random) -> Outcome:
-    """Return what a page of a site is on which much goes wrong."""
+    """Return a page of a site with many failures."""
     key, hours = pick.key, int((now - BEGIN) / HOUR)
     if key % 17 == 0:
         return failure(pick, 410 if hours % 3 == 2 else 503)._replace(once=hours % 3 == 2)
@@ -549,7 +549,7 @@ def answer_of(pick: Pick, now: float, chance: random.Random) -> Outcome:
     ids=["learned", "as published", "by host"],
 )
 def test_all_go_on_whatever_comes(params: dict[str, Any], in_flight: int, most_waiting: int | None) -> None:
-    """Failures, moves, pages that are gone, that come back as they were, and that are given up; and late seeds."""
+    """Failures, moves, pages that are gone, unchanged, or given up; and late seeds."""
     chance = random.Random(1)
     graph = {key: [chance.randrange(1, 300) for _ in range(chance.randrange(12))] for key in range(1, 300)}
     rules = {"slice": 10, "high": 101.0, "low": 99.5, "k": 4, "sample": 20, "steps": 12, "weblog": 10}
@@ -581,7 +581,7 @@ def test_all_go_on_whatever_comes(params: dict[str, Any], in_flight: int, most_w
 
 @pytest.mark.parametrize("mode", ["learned", "WL"])
 def test_nobody_waits_for_a_page_that_failed_and_is_gone(mode: str) -> None:
-    """They start from what they are given later."""
+    """They start from later seeds."""
     world = World({2: [3]}, 1, mode=mode, shortest=0)
     assert world.visit(lambda pick: failure(pick, 503)) == 1
     assert world.next(lambda pick: failure(pick, 410)._replace(once=True)) == 1
@@ -630,7 +630,7 @@ def test_what_nobody_wants_is_given_up_first() -> None:
 
 
 def test_nobody_waits_for_pages_that_were_given_up() -> None:
-    """Of twenty that are to be looked at, those are given up that nobody wants, and then others; the path goes on."""
+    """Of twenty pages to look at, unwanted ones are given up first, and then others; the path continues."""
     graph = {1: range(2, 22), **{key: [1] for key in range(2, 22)}}
     world = World(graph, 1, crawl={"most_waiting": 5}, **alone("fixed"))
     world.visit()
@@ -697,7 +697,7 @@ def test_pages_from_which_nobody_goes_on_are_fetched_in_turn() -> None:
 
 
 def test_a_page_that_nobody_wanted_and_somebody_wants_when_it_is_released_is_fetched_for_him() -> None:
-    """It waits where he is served."""
+    """It waits for its own turn."""
     world = World({1: [2, 3]}, 1, mode="fixed", lookahead="none", shortest=0, fewest=1, most=1)
     world.visit()
     (one,) = world.fleet
@@ -779,7 +779,7 @@ def test_those_of_the_paper_keep_their_promises(
 @pytest.mark.parametrize("territory", ["any", "host"])
 @pytest.mark.slow
 def test_those_beyond_it_keep_their_promises(territory: Any) -> None:
-    """Without rules of their own."""
+    """Without custom rules."""
     check_policy(lambda: Foragers(territory=territory))
 
 

@@ -158,5 +158,5 @@ def check(
 def test_choices_are_what_they_would_have_been(
     params: dict[str, Any], in_flight: int, places: list[tuple[str, int]], tmp_path: Path
 ) -> None:
-    """Whatever happened last, though pages fail, move, or come back as they were."""
+    """Whatever happened last, though pages fail, move, or are unchanged."""
     check(tmp_path, places, params, in_flight, more=60)

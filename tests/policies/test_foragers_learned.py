@@ -15,7 +15,7 @@ HOUR = 3600.0
 
 
 def watch(rates: Rates, hub: int, born: int, *, is_target: bool = True) -> None:
-    """Visit a page every hour, on which so many links come up each time; their pages are fetched at once."""
+    """Visit a page every hour where so many links come up each time; their pages are fetched at once."""
     for hour in range(20):
         rates.visit(hub, f"http://h/{hub}", hour * HOUR, changed=None, is_target=False)
         fresh = [1000 * hub + 10 * hour + n for n in range(born)]
@@ -114,7 +114,7 @@ def test_links_that_came_up_are_told_from_others_that_look_the_same() -> None:
 
 
 def test_of_pages_that_were_never_visited_is_expected_what_came_up_on_pages_like_them() -> None:
-    """Pages to which links in the same place lead are alike."""
+    """Pages whose links are at the same place are alike."""
     rates = Rates(most=10_000)
     for hub in range(1, 31):
         arm, born = (3, 2) if hub % 2 else (5, 0)
@@ -131,7 +131,7 @@ def test_of_pages_that_were_never_visited_is_expected_what_came_up_on_pages_like
 
 
 def test_where_most_is_expected_a_link_waits_or_a_page() -> None:
-    """A link promises more the longer it is known, where what it leads to is like pages on which targets come up."""
+    """A link is worth more the longer it is known, if its page is like pages where targets come up."""
     policy = Foragers()
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1)])
@@ -152,7 +152,7 @@ def test_where_most_is_expected_a_link_waits_or_a_page() -> None:
 
 
 def test_a_page_of_the_weblog_begins_a_new_path() -> None:
-    """What the weblog knows is learned then; a link of the path goes on with it."""
+    """The weblog is learned then; a link of the path is followed with it."""
     for explore, roam in ((0.5, 0.0), (0.0, 1.0)):
         policy = Foragers(fewest=1, most=1, shortest=0, explore=explore, roam=roam, rules={"steps": 1000})
         crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True, goal=lambda outcome: 0.0)

@@ -1,4 +1,4 @@
-"""What foragers know stands in arrays, and is the same as if it were looked up one by one."""
+"""Data of foragers in arrays are the same as if they were looked up one by one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_best_come_first(n: int, worth: str) -> None:
 
 
 def test_of_a_page_that_was_forgotten_nothing_is_known() -> None:
-    """Another page has its place, and it has none of what was known there."""
+    """Another page has its place, and none of its data."""
     pages = Pages(2, 2)
     first = pages.see(1)
     first.at, first.changed, first.version, first.links = 5.0, 4.0, 3, np.array([8, 9])

@@ -1,4 +1,4 @@
-"""The bandit of hosts by hand: which host is the best one, how often another is asked, and what is known of a link."""
+"""The bandit of hosts by hand: the best host, how often others are chosen, and the features of a link."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def table_of(score: str, order: Sequence[str], best: Mapping[str, float]) -> Hos
 
 @pytest.mark.parametrize("score", SCORES)
 def test_each_score_by_hand(score: str) -> None:
-    """Three hosts and one of which nothing is known, in every order of insertion: values, and who is the best."""
+    """Three hosts and one without data, in every order of insertion: values, and the best one."""
     values = dict(zip(HOSTS, BY_HAND[score], strict=True))
     best = {host: record[3] for host, record in RECORDS.items()}
     for order in permutations(HOSTS):
@@ -133,7 +133,7 @@ def test_what_thompson_sampling_draws(score: str, good: float, bad: float) -> No
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 0.45), (0.1, 0.9), (0.4, 1.6), (0.2, 3.8)])
 def test_how_alike_the_pages_of_a_host_are_is_learned(a: float, b: float) -> None:
-    """The rate of all hosts counts for as many pages as in the distribution from which those of hosts were drawn."""
+    """The rate of all hosts counts for as many pages as in the distribution that those of hosts were drawn from."""
     table = HostTable(score="posterior", arm="host", prior=1.0, strength=None)
     assert table.strength == pytest.approx(2.0)
     rng = np.random.default_rng(5)
@@ -191,7 +191,7 @@ RULES = {
 @pytest.mark.parametrize("in_flight", [1, 16])
 @pytest.mark.parametrize("score", RULES)
 def test_as_published_the_best_host_and_its_best_link_are_taken(score: str, in_flight: int) -> None:
-    """Until nothing waits, with dead links: records kept beside the crawl say the same, and hosts leave by their best.
+    """Until no link is queued, with dead links: records kept beside the crawl agree, and hosts leave by their best.
 
     A failure counts for nothing.
     """
@@ -265,7 +265,7 @@ SHARES = {
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("decay", SHARES)
 def test_as_many_hosts_are_drawn_as_lambda_says(decay: Any, preset: str) -> None:
-    """After 300, 600, 900 and 1,200 choices their number is within four standard deviations of what it should be."""
+    """After 300, 600, 900 and 1,200 choices their number is within four standard deviations of the expected one."""
     policy = HostBandit(explore=0.3, decay=decay, decay_every=300, preset=preset, score="good", candidates=1)
     crawl = crawl_of(policy, *[link(n, host=f"{n % 20}.test") for n in range(1_200)])
     drawn, mean, variance = 0, 0.0, 0.0
@@ -282,7 +282,7 @@ def test_as_many_hosts_are_drawn_as_lambda_says(decay: Any, preset: str) -> None
 
 @pytest.mark.parametrize("preset", ["", PRESET])
 def test_a_host_at_random_is_any_host(preset: str) -> None:
-    """Each as likely as another, whatever it earned, and however many links wait there."""
+    """Each is equally likely, whatever its rewards, and however many links are queued there."""
     policy = HostBandit(explore=1, decay="none", preset=preset, score="best", candidates=1)
     crawl = crawl_of(
         policy, *[link(1_000 * host + n, host=f"{host}.test") for host in range(5) for n in range(100 + 150 * host)]
@@ -292,7 +292,7 @@ def test_a_host_at_random_is_any_host(preset: str) -> None:
     assert len(hosts) == 5
 
 
-# What is known of a link
+# Features of a link
 
 
 def said(policy: HostBandit, pick: Pick) -> tuple[int, int, int, int]:
@@ -313,7 +313,7 @@ def pick_of(crawl: Crawl, key: int) -> Pick:
 
 @pytest.mark.parametrize("preset", ["", PRESET])
 def test_parents_and_siblings_are_counted(preset: str) -> None:
-    """Of a page worth something with six links: as these come back, the others know of them."""
+    """For a page with a reward and six links: as these are fetched, the others are updated."""
     policy = HostBandit(explore=0, preset=preset)
     crawl = crawl_of(policy, link(1))
     fetch(crawl, *links(2, 3, 4, 5, 6, 7), items=1.0)
@@ -329,7 +329,7 @@ def test_parents_and_siblings_are_counted(preset: str) -> None:
 
 
 def test_a_link_has_several_parents() -> None:
-    """Up to three; what a page earned, and what came of its links, is known to all links that stand there, too."""
+    """Up to three; the reward of a page, and the results of its links, are known to all links on it, too."""
     policy = HostBandit(explore=0)
     crawl = crawl_of(policy, *links(1, 2, 3, 4))
     for seed, worth in ((1, 1.0), (2, 0.0), (3, 1.0), (4, 1.0)):
@@ -365,7 +365,7 @@ def test_links_in_flight_are_told_of_later_parents() -> None:
 
 
 def test_what_redirects_to_a_page_is_that_page() -> None:
-    """Unless it is known as a page of its own, which stays what it is."""
+    """Unless it is known as a separate page, which is unchanged."""
     policy = HostBandit(explore=0)
     crawl = crawl_of(policy, *links(1, 2, 3, 4))
     crawl.report(page(pick_of(crawl, 1), items=1.0, also=(101,)))
@@ -385,7 +385,7 @@ def test_labels_that_come_late(preset: str) -> None:
     late, pick = pick_of(crawl, 2), pick_of(crawl, 3)
     crawl.report(page(late), links(5))
     assert said(policy, pick) == (1, 0, 0, 0)
-    assert len(crawl.frontier) == 1  # so long, its own links do not wait
+    assert len(crawl.frontier) == 1  # so long, its own links are not queued
     crawl.reward(late.id, 0.0)
     assert said(policy, pick) == (1, 0, 0, 1)
     crawl.report(page(pick))
@@ -394,7 +394,7 @@ def test_labels_that_come_late(preset: str) -> None:
 
 
 def test_as_published_links_are_judged_again_when_siblings_are_known() -> None:
-    """Where siblings of good pages are good: a page that links to one that was had before has links that promise more."""
+    """If siblings of good pages are good: a page that links to a known good one has better links."""
 
     def promise(*others: int) -> float:
         crawl = crawl_of(HostBandit(explore=0, preset=PRESET), *links(*range(1, 41), host="first"))
@@ -415,7 +415,7 @@ def test_as_published_links_are_judged_again_when_siblings_are_known() -> None:
 def test_links_that_are_worth_more_by_now_come_up() -> None:
     """Cakes and news were found on forty hosts before anything was learned of either.
 
-    Cakes come first soon, on whatever hosts they wait: hosts are looked at again. Judged once, nothing tells them.
+    Cakes come first soon, on any queued hosts: hosts are scored again. Scored once, they are not distinguished.
     """
     found = {}
     for preset in ("", PRESET):
@@ -432,7 +432,7 @@ def test_links_that_are_worth_more_by_now_come_up() -> None:
 
 
 def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_last() -> None:
-    """It stands by what its links promised then, below thirty others; two hosts at random are looked at each time."""
+    """It keeps its old score, below thirty others; two hosts at random are scored each time."""
     others = {f"n{n}.test" for n in range(30)}
     crawl = crawl_of(HostBandit(explore=0, score="best"))
 
@@ -469,7 +469,7 @@ def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_firs
 
 
 class Watching(HostBandit):
-    """Notes what its classifier is asked and told."""
+    """Records the calls of its classifier."""
 
     stores = frozenset({__name__})
 
@@ -495,7 +495,7 @@ class Watching(HostBandit):
 
 @pytest.mark.parametrize("preset", ["", PRESET])
 def test_what_a_page_was_chosen_by_is_learned(preset: str) -> None:
-    """With 16 in flight: whatever came back meanwhile, and said more of its parents and siblings, it is the same row."""
+    """With 16 in flight: whatever arrived meanwhile about its parents and siblings, it is the same row."""
     web, policy = ManyHosts(seed=4), Watching(preset=preset)
     crawl, flying, rows = crawl_of(policy, web.link(0)), [], {}
     changed = 0
@@ -521,7 +521,9 @@ def logit(share: float) -> float:
 
 @pytest.mark.parametrize("score", ["joint", "posterior x best"])
 def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
-    """With the joint score, what is known of a host is told to the classifier as known, and added to what that says."""
+    """With the joint score, the record of a host is passed to the classifier as an offset, and added to its
+    prediction.
+    """
     policy = Watching(score=score, explore=0, strength=2)
     crawl = crawl_of(policy, *links(*range(1, 31)))
     good = 0
@@ -545,7 +547,7 @@ def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("score", ["holistic", "posterior x best"])
 def test_failures_and_releases_leave_no_pull_behind(score: str, preset: str) -> None:
-    """After a crawl with dead links, and in which every third pick was released unsent first, nothing is in flight."""
+    """After a crawl with dead links, with every third pick first released unsent, nothing is in flight."""
     web, policy = ManyHosts(seed=2, dead=0.2), HostBandit(score=score, preset=preset, per_domain=1_000)
     crawl, flying = crawl_of(policy, *map(web.link, range(40))), []
     for at in range(2_000):
@@ -582,7 +584,7 @@ def test_a_release_undoes_a_choice() -> None:
 
 
 def test_a_link_that_was_released_is_promised_again() -> None:
-    """As published: its host stands where it stood, above one whose links are worth less than it and more than others."""
+    """As published: its host keeps its place, above one with worse links than its own and more than others."""
     taught = [link(n, host="w", url=f"http://w/{('news', 'cakes')[n % 2]}/{n}") for n in range(1, 41)]
     crawl = crawl_of(HostBandit(score="best", explore=0, preset=PRESET), *taught)
     for _ in taught:
@@ -658,7 +660,7 @@ def test_ten_failures_count_as_a_page() -> None:
 
 @pytest.mark.parametrize("preset", ["", PRESET])
 def test_the_best_domain_is_the_best_again_when_it_is_full_no_more(preset: str) -> None:
-    """Though links of others wait, and whatever made room: a failure, or a pick that was never sent."""
+    """Though links of others are queued, and whatever made room: a failure, or a pick that was never sent."""
     for release in (True, False):
         policy = HostBandit(per_domain=3, score="success rate", explore=0, preset=preset)
         crawl = crawl_of(policy, *links(1, 2, 3, 4, 5), *links(*range(10, 20), host="other"))
@@ -695,7 +697,7 @@ def test_a_domain_that_is_full_is_asked_again_when_a_page_fails(preset: str) -> 
 @pytest.mark.parametrize("preset", ["", PRESET])
 @pytest.mark.parametrize("arm", ["domain", "host", "section"])
 def test_links_of_busy_hosts_are_left_where_they_are(arm: str, preset: str) -> None:
-    """A domain of which one host is busy is asked by the other; one of which all are is passed over, however good."""
+    """A domain with one busy host is used through the other; one with all hosts busy is skipped, however good."""
     policy = HostBandit(arm=arm, score="good", explore=0, preset=preset)
     seeds = [link(n, host=host) for n, host in enumerate(["a.x.test", "b.x.test", "y.test"] * 4, 1)]
     crawl = crawl_of(policy, *seeds)

@@ -60,7 +60,9 @@ TOKENS = [
 
 @pytest.mark.parametrize(("url", "tokens"), TOKENS, ids=[url[:60] for url, _ in TOKENS])
 def test_tokens_of_a_url(url: str, tokens: str) -> None:
-    """Of path, query and fragment; numbers are one, digits in words are left out, and so are short and long ones."""
+    """Of path, query and fragment; numbers are one token, digits in words are removed, and so are short and long
+    ones.
+    """
     assert tokens_of(url) == tokens.split()
 
 
@@ -134,7 +136,7 @@ def known(pages: Pages, *parents: int) -> list[int]:
 
 
 def page_with(pages: Pages, key: int, good: int, bad: int, *, worth: bool | None = None) -> int:
-    """Return a page to which so many good and bad pages are linked."""
+    """Return a page that so many good and bad pages link to."""
     page = pages.number(key)
     for at in range(good + bad):
         pages.labelled_child(page, good=at < good)
@@ -144,7 +146,7 @@ def page_with(pages: Pages, key: int, good: int, bad: int, *, worth: bool | None
 
 
 def test_several_parents_say_what_one_with_all_of_their_links_says() -> None:
-    """In whatever order they stand; what became known of a page later is in it."""
+    """In any order; later data of a page are included."""
     pages = Pages()
     one, other, both = page_with(pages, 1, 1, 0), page_with(pages, 2, 1, 3), page_with(pages, 3, 2, 3)
     assert known(pages, one, other) == known(pages, other, one) == known(pages, both)

@@ -29,7 +29,7 @@ PRESET = "cikm-2014"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file of a model for which recipes and cakes are good, and news and what is about something is not."""
+    """The file of a model where recipes and cakes are good, and news and about pages are not."""
     path = tmp_path_factory.mktemp("model") / "cakes.npz"
     texts = ["recipes 0 html", "recipes cakes html", "cakes 0", "news 0 html", "about 0 html", "shop item 0 html"]
     LinearRelevance().fit(texts * 3, [True, True, True, False, False, False] * 3).save(path)
@@ -194,7 +194,7 @@ def test_each_form_finds_more_than_breadth_first() -> None:
 
 
 def test_a_static_model_is_never_taught(model: str) -> None:
-    """Its links stand by what it says of them when they are found; hosts are learned all the same."""
+    """Its links keep their score from when they are found; hosts are still learned."""
     crawl = crawl_of(HostBandit(classifier="static", model=model, score="best", explore=0, per_domain=1_000))
     web = ManyHosts(200, seed=3)
     crawl.add([web.link(number) for number in range(200)])

@@ -44,7 +44,7 @@ def order_of(crawl: Crawl, web: Mapping[int, Sequence[int]], n: int = 10**6) -> 
 
 
 def made_web(seed: int, n: int = 400) -> dict[int, list[int]]:
-    """Return a web in which a few pages have most links to them; everything is reached from page 1."""
+    """Return a web where a few pages have most links to them; everything is reached from page 1."""
     rng = random.Random(seed)
     web = {number: [1 + int(n * rng.random() ** 3) for _ in range(rng.randrange(9))] for number in range(1, n + 1)}
     for number in range(1, n):
@@ -173,7 +173,7 @@ def test_a_page_that_failed_has_no_links_and_a_head_is_no_page() -> None:
 
 @pytest.mark.slow
 def test_a_page_with_very_many_links_loses_none() -> None:
-    """All links wait, and those whose value changed are moved little by little."""
+    """All links are queued, and those whose value changed are moved step by step."""
     n, policy = 100_000, Importance()
     crawl = crawl_of(policy, 1)
     fetch(crawl, *links(*range(2, n + 2)), link(1))
@@ -369,7 +369,7 @@ def test_what_is_not_hot_is_given_up_first() -> None:
 
 
 def test_a_link_that_was_given_up_stays_so_while_better_ones_wait() -> None:
-    """One more link to it, from a page of little importance, does not let it wait again."""
+    """One more link to it, from an unimportant page, does not queue it again."""
     policy = Importance(by="backlinks")
     crawl = crawl_of(policy, 1, most_waiting=30)
     fetch(crawl, *links(*range(2, 32)))

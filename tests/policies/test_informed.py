@@ -1,4 +1,4 @@
-"""Policies that are told the truth: what they ask for, and what they do where they were told nothing."""
+"""Policies that know the truth: what they request, and what they do without it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAV, MAIN = "html/body/nav/ul/li/a", "html/body/main/section.list/h2/a.title"
 
 
 class Known:
-    """A truth that says of each number what it is told, and ``rest`` of all others."""
+    """A truth with the given kinds of numbers, and ``rest`` for all others."""
 
     def __init__(self, rest="unknown", **kinds: tuple[int, ...]) -> None:
         self.rest = rest
@@ -47,7 +47,7 @@ def test_who_was_not_told_says_so(make) -> None:
 
 @pytest.mark.parametrize("cls", [Omniscient, OracleTagPath])
 def test_the_truth_is_not_pickled(cls: type[Informed]) -> None:
-    """A stored policy has to be told again: until then it selects nothing, and says why."""
+    """A stored policy must be informed again: until then it selects nothing, and says why."""
     policy = cls()
     crawl = told(policy, Known("target"))
     crawl.add(links(1, 2))
@@ -85,7 +85,7 @@ def test_omniscient_finds_a_target_with_each_request() -> None:
 
 
 def test_omniscient_asks_for_nothing_else() -> None:
-    """Whatever is no target is given up, also as a seed."""
+    """Anything but a target is given up, even a seed."""
     crawl = told(Omniscient(), Known(page=(1,), target=(2,), redirect=(3,), dead=(4,), other=(5,)))
     crawl.add(links(1, 2, 3, 4, 5, 6))
     states = crawl.frontier.states(range(1, 7))
@@ -94,7 +94,9 @@ def test_omniscient_asks_for_nothing_else() -> None:
 
 
 def test_the_oracle_places_links_by_their_kind() -> None:
-    """Targets are fetched at once, pages and redirects wait in the cluster of their path, all others are given up."""
+    """Targets are fetched at once, pages and redirects are queued in the cluster of their path, all others are given
+    up.
+    """
     crawl = told(OracleTagPath(), Known(page=(1, 2), target=(3, 8), redirect=(4,), dead=(5,), other=(6,)))
     crawl.add([link(1, tag_path=NAV)])
     fetch(crawl, *[link(i, tag_path=MAIN if i == 4 else NAV) for i in range(2, 9)])
@@ -109,7 +111,7 @@ def test_the_oracle_places_links_by_their_kind() -> None:
 
 @pytest.mark.parametrize("kind", ["dead", "other", "unknown", "page"])
 def test_the_oracle_fetches_its_seeds(kind: str) -> None:
-    """A start page is fetched whatever it is said to be, for without it there is no crawl."""
+    """A start page is fetched whatever its kind, for without it there is no crawl."""
     assert told(OracleTagPath(), Known(kind)).add([link(1)]) == 1
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SEEDS = range(2)
 LIST, FILE = "html/body/main/ul.datasets/li/a.title", "html/body/aside.files/table/tr/td/a"
-WORST = 0.7  # of what is found without a file after 70 % of all requests, that is found with a wrong one
+WORST = 0.7  # of the finds without a file after 70 % of all requests, found with a wrong one
 
 
 def crawled(learned: str = "", *, seed: int = 0, site: int = 0, share: float = 0.6) -> tuple[BranchingBandit, float]:
@@ -89,7 +89,7 @@ def turn_round(header: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_file_is_overcome(files: list[Path], tmp_path: Path) -> None:
-    """With a file that says the opposite of everything, 70 % of what is found without it is found in the end.
+    """With a file that contradicts everything, 70 % of the finds without it are found in the end.
 
     Measured, with 70 % of all requests: 0.81 of the targets, without the file 1.0; with 10 % of them: 0.09 and 0.33.
     """
@@ -157,7 +157,9 @@ def arms_of(policy: BranchingBandit) -> dict[tuple[str, int], tuple[float, ...]]
 
 @pytest.mark.parametrize("unit", ["requests", "bytes", "seconds"])
 def test_what_is_written_is_read(unit: Any, tmp_path: Path) -> None:
-    """Arms with names, records and what they revealed come back, at most five pulls of each; what pages are worth does too."""
+    """Arms are restored with names, records and revealed links, at most five pulls of each; so are the values of
+    pages.
+    """
     policy = taught(unit=unit)
     policy.save(tmp_path / "learned.npz")
     new = opened(tmp_path / "learned.npz", unit=unit)
@@ -228,7 +230,7 @@ def test_what_nothing_was_learned_of_is_written_and_read(tmp_path: Path) -> None
 
 
 def test_a_file_is_written_where_no_tag_path_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first tag path for which there is no room makes a cluster without one; the file can be read all the same."""
+    """A first tag path without room makes a cluster without one; the file can still be read."""
     monkeypatch.setattr(branching, "_ROOM", 100)
     policy = BranchingBandit(targets=["text/csv"])
     crawl = started(policy)
@@ -239,7 +241,7 @@ def test_a_file_is_written_where_no_tag_path_is_remembered(tmp_path: Path, monke
 
 
 def test_negative_rewards_are_written_and_read(tmp_path: Path) -> None:
-    """A goal may take something off for a page; what was learned of that is a file like others."""
+    """A goal may give a page a negative reward; the result is a file like any other."""
     policy = BranchingBandit()
     crawl = Crawl(
         policy,
@@ -370,7 +372,7 @@ def test_a_truncated_file_is_refused(files: list[Path], tmp_path: Path) -> None:
 
 
 def test_a_file_with_a_wrong_byte_is_refused_or_read(files: list[Path], tmp_path: Path) -> None:
-    """A changed byte anywhere is an error of ours, or stands where it says nothing."""
+    """A changed byte anywhere is an error of this package, or is in an unused place."""
     whole = bytearray(files[0].read_bytes())
     refused = 0
     for at in np.random.default_rng(0).integers(0, len(whole), 150).tolist():

@@ -44,7 +44,7 @@ def started(policy: OnlineLinkClassifier, *found: Link, reward: float = 0.0, **o
 
 
 def ranks(crawl: Crawl, arm: int = FIRST) -> dict[int, float]:
-    """Return the rank of each link that waits in an arm."""
+    """Return the rank of each link queued in an arm."""
     return {link.key: place.rank for link, place in crawl.frontier.scan(arm)}  # type: ignore[attr-defined]
 
 
@@ -66,7 +66,7 @@ def test_words_near_a_link_count_and_no_others() -> None:
 
 
 def test_numbers_of_words_are_exact_in_a_memo() -> None:
-    """Each sort of word has numbers of its own, and float32 tells the largest from its neighbours."""
+    """Each sort of word has separate numbers, and float32 distinguishes the largest from its neighbours."""
     words = [f"w{i}" for i in range(20_000)]
     sorts = [np.array([number(sort, word) for word in words]) for sort in (AROUND, URL, ANCHOR)]
     assert all(a.max() < b.min() for a, b in pairwise(sorts))
@@ -109,7 +109,7 @@ def test_probabilities_are_those_of_scikit_learn() -> None:
 
 
 def test_links_of_relevant_pages_come_first_until_something_is_learned() -> None:
-    """In one of a hundred steps at random above 1; those of other pages at 0, in the order in which they were found."""
+    """In one of a hundred steps at random above 1; those of other pages at 0, in the order of discovery."""
     crawl = started(OnlineLinkClassifier(), *[link(i) for i in range(1, 40)], reward=1.0)
     of_relevant = ranks(crawl)
     fetch(crawl, *[link(i) for i in range(100, 105)])
@@ -236,7 +236,7 @@ def bipartite(**parameters: Any) -> tuple[OnlineLinkClassifier, Crawl]:
 
 
 def answer(crawl: Crawl, key: int, *found: Link, reward: float = 1.0) -> None:
-    """Let a link come back, whether or not it would have been the next."""
+    """Report the outcome of a link, whether or not it would have been the next."""
     pick = crawl.frontier.take(key)
     assert pick is not None
     crawl.picks[pick.id] = pick
@@ -244,7 +244,7 @@ def answer(crawl: Crawl, key: int, *found: Link, reward: float = 1.0) -> None:
 
 
 def test_links_of_hubs_come_before_all_others() -> None:
-    """From the second relevant page on to which a page links, its other links wait in front, those known before too."""
+    """From its second link to a relevant page on, a page's other links come first, including known ones."""
     policy, crawl = bipartite()
     assert set(ranks(crawl, SECOND)) == {3, 10, 11, 12, 13}
     answer(crawl, 10)

@@ -89,7 +89,7 @@ def test_one_vector_by_hand() -> None:
 
 
 def test_a_seed_has_no_path() -> None:
-    """Nothing is known of what led to a seed; its host is unknown, its own words count."""
+    """A seed has no path; its host is unknown, its own words count."""
     policy = TreeQ(keywords=["cheese"], rules={"link_model": False})
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1, host="cheese.test")])
@@ -100,7 +100,7 @@ def test_a_seed_has_no_path() -> None:
 
 
 def test_more_links_to_a_page_are_counted() -> None:
-    """A link that waits keeps the path on which it was found first, and counts links from relevant and other pages."""
+    """A queued link keeps the path of its first discovery, and counts links from relevant and other pages."""
     policy = TreeQ(keywords=["cheese"], rules={"link_model": False})
     crawl = Crawl(
         policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True
@@ -156,7 +156,7 @@ def test_paths_do_not_overflow() -> None:
 
 
 def test_groups() -> None:
-    """What a link earned counts for its groups, and for those of the page on which it was found."""
+    """The reward of a link counts for its groups, and for those of the page where it was found."""
     groups = Groups()
     numbers = np.array([[7, 300, 9, 7, 301]], "<u2").view(np.uint8)[0]
     assert groups.codes(numbers[None, :6]).tolist() == [[0, 0, 63] * 3]
@@ -204,7 +204,9 @@ def came(features: Features, key: int, *, reward: float = 0.0) -> Outcome:
 
 
 def test_one_vector_of_the_link_model_by_hand() -> None:
-    """The probability stands there as log-odds; a link weighs 60 by the logarithm to base 2 of two more than its page has."""
+    """The probability is stored as log-odds; a link weighs 60 by the logarithm to base 2 of two more than its page
+    has.
+    """
     features = features_of(cheese=0.9, bread=0.02)
     links = [link(1, anchor="Cheese"), link(2, anchor="Bread"), *(link(i) for i in range(3, 15))]
     made = features.found(links, came(features, 100, reward=1.0))
@@ -246,7 +248,7 @@ def test_words_of_links_are_learned() -> None:
     for _ in range(5):
         features.model.words.learn(1, True, odds=-3.0)
         features.model.words.learn(2, False, odds=-3.0)
-        features.model.words.learn(999, True, odds=-3.0)  # of which nothing is remembered
+        features.model.words.learn(999, True, odds=-3.0)  # without a record
     again = [link(11, anchor="hive"), link(12, anchor="shop"), link(13, anchor="lamp")]
     hive, shop, lamp = features.found(again, came(features, 101))[:, WORDS].astype(int)
     assert hive > lamp + 3

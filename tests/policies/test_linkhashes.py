@@ -1,4 +1,6 @@
-"""What is read of a link: words of its URL, its template, its anchor; the same in every process, and whatever stands there."""
+"""The hashed features of a link: words of its URL, its template, its anchor; the same in every process, for any
+input.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def rows(*links: Link) -> NDArray[np.uint16]:
 
 
 def of(url: str, anchor: str = "") -> set[int]:
-    """Return the features of a link that stands alone on its page."""
+    """Return the features of a link alone on its page."""
     [row] = rows(link(1, url=url, anchor=anchor))
     return set(row[row > 0].tolist())
 
@@ -89,7 +91,7 @@ def test_numbers_in_anchors_are_the_same() -> None:
     ],
 )
 def test_words_templates_and_extensions_make_a_difference(one: str, two: str) -> None:
-    """Links that are told apart have some features in common, and some not."""
+    """Different links share some features, but not all."""
     assert 0 < same(one, two) < 1
 
 
@@ -136,7 +138,7 @@ def test_every_url_can_be_read(url: str) -> None:
 
 
 def test_links_of_one_page_do_not_mix() -> None:
-    """Each link is read as if it stood alone at its place, whatever stands in the others: line breaks above all."""
+    """Each link is read as if it were alone at its place, whatever the others contain, line breaks above all."""
     links = [link(i, url=url, anchor=url[:300]) for i, url in enumerate(ODD)]
     together = rows(*links)
     for i, (each, row) in enumerate(zip(links, together, strict=True)):
@@ -199,7 +201,7 @@ def test_words_of_plain_paths_are_those_of_any_path(paths: list[str]) -> None:
 
 
 def numbered(i: int) -> Link:
-    """Return a link with words of its own, in letters."""
+    """Return a link with distinct words, in letters."""
     word = "".join(chr(ord("a") + int(digit)) for digit in str(i))
     return link(i, url=f"http://h/{word}/x{word}.q{word[:4]}?y{word}=1", anchor=f"go {word}")
 
@@ -223,7 +225,7 @@ def memory_of(hasher: LinkHasher) -> int:
 
 
 def test_long_urls_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of URLs of 2,000 characters, each with a template and an extension of its own, no more is remembered than of anchors."""
+    """For URLs of 2,000 characters, each with a different template and extension, no more is cached than for anchors."""
     monkeypatch.setattr(hashed, "_REMEMBERED", 200)
     hasher = LinkHasher()
     for i in range(200, 400):
@@ -233,7 +235,7 @@ def test_long_urls_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_features_are_those_of_models_that_were_saved() -> None:
-    """A file of what was learned has weights by these numbers: whoever changes one has to say so in its format."""
+    """A file of learned weights depends on these numbers: changing one requires a new format."""
     links = [
         link(
             i,
@@ -249,7 +251,7 @@ def test_features_are_those_of_models_that_were_saved() -> None:
 
 
 def test_paths_may_be_cut_before() -> None:
-    """Whoever has the paths of the URLs gives them, and nothing is read otherwise."""
+    """Given paths of URLs are used without reading the URLs."""
     links = [link(i, url=url, anchor=url[:300]) for i, url in enumerate(ODD)]
     assert np.array_equal(LinkHasher().rows(links, paths=[path_of(each.url) for each in links]), rows(*links))
 

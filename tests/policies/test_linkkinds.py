@@ -45,7 +45,7 @@ def test_without_targets_nothing_is_expected_of_any_extension() -> None:
     ],
 )
 def test_types_and_patterns_mean_extensions(targets: list[str], wanted: list[str], others: list[str]) -> None:
-    """Odds are above even for the extensions of what is looked for, and below for the others."""
+    """Odds are above even for the extensions of wanted types, and below for the others."""
     kinds = LinkKinds(targets)
     assert all(odds(kinds, f"http://h/a.{extension}") > 0 for extension in wanted)
     assert all(odds(kinds, f"http://h/a.{extension}") < 0 for extension in others)
@@ -80,7 +80,7 @@ def test_capitals_make_no_difference() -> None:
 
 
 def test_what_is_no_extension_is_none() -> None:
-    """A dot in a long name, in a folder or in the query makes no extension of its own."""
+    """A dot in a long name, in a folder or in the query makes no separate extension."""
     kinds = LinkKinds(["text/csv"])
     for url in ("http://h/a.introduction-to-it", "http://h/b.csv/c", "http://h/c?d=e.csv", "http://h/d.", "http://h"):
         assert odds(kinds, url) == odds(kinds, NONE), url
@@ -94,7 +94,7 @@ def test_pages_of_links_are_read_at_once() -> None:
 
 
 def test_extensions_that_are_remembered_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Past the limit, those that are known go on learning, and any other stays as it is expected."""
+    """Past the limit, known ones keep learning, and any other keeps its prior."""
     monkeypatch.setattr(linkkinds, "_MOST", 3)
     kinds = LinkKinds(["text/csv"])
     for i in range(100):

@@ -1,4 +1,4 @@
-"""What a policy keeps has an end: driven past its limits it goes on, and below them nothing is different."""
+"""The memory of a policy is bounded: past its limits it continues, and below them nothing is different."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def numbered(policy: TagPath) -> int:
 
 
 def test_links_keep_their_paths_when_there_is_room_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Links that wait since before the limit resolve to their own path, later ones to the cluster nearest to theirs."""
+    """Links queued before the limit resolve to their own path, later ones to the cluster nearest to theirs."""
     monkeypatch.setattr(tagpath, "_ROOM", 64 + len(MAIN))
     policy = TagPath()
     crawl = started(policy)
@@ -108,7 +108,7 @@ def test_names_are_cut() -> None:
 
 
 def test_pages_without_an_outcome_are_forgotten() -> None:
-    """Whoever asks for the arm of a page and never reports it is owed nothing beyond 4,096 pages."""
+    """Asking for the arms of pages that are never reported takes memory for 4,096 pages at most."""
     policy = TagPath()
     crawl = started(policy)
     crawl.add([dataset(1)])
@@ -185,7 +185,7 @@ def test_small_limits_leave_something_to_learn() -> None:
 
 
 def test_a_long_warm_up_is_learned_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels do not pile up over a warm-up without an end, and what they taught is there when it is over."""
+    """Labels do not pile up in an endless warm-up, and their effect is there when it is over."""
     monkeypatch.setattr(classifiers, "_KEPT", 3000)
     policy = Focused(warmup=300)
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), budget=Budget(requests=1000), strict=True)

@@ -42,7 +42,7 @@ def stats(policy: TagPathOffline) -> list[tuple[float, float]]:
 
 
 def test_the_learning_phase_is_breadth_first_and_ends_on_time() -> None:
-    """Exactly as many requests as it lasts are first in first out; what waits then moves to its groups."""
+    """Exactly as many requests as it lasts are first in first out; the queue then moves to its groups."""
     crawl = started(TagPathOffline(warmup=5), *on(NAV, 1, 2), *on(MAIN, 3))
     assert [fetch(crawl, *on(MAIN, 10 + i), *on(LIST, 20 + i)).key for i in range(4)] == [1, 2, 3, 10]
     assert crawl.frontier.waiting.tolist() == [7]
@@ -88,7 +88,7 @@ def test_links_leave_by_the_benefit_of_their_group(benefit: str) -> None:
 
 
 def test_credit_goes_to_the_group_of_the_page() -> None:
-    """A target credits the group by which its page was reached, not its own, and only in the learning phase."""
+    """A target credits the group of the link to its page, not its own, and only in the learning phase."""
     policy = TagPathOffline(warmup=3)
     crawl = started(policy, *on(NAV, 1))
     fetch(crawl, *on(MAIN, 2, 3))
@@ -111,7 +111,7 @@ def test_truth_counts_what_the_page_has_links_to() -> None:
 
 
 def test_direct_links_to_targets_come_last() -> None:
-    """As released: files lead to no page with targets, so they wait until the group that led to them is empty."""
+    """As released: files lead to no page with targets, so they stay until the group that led to them is empty."""
     crawl = started(TagPathOffline(warmup=3), *on(NAV, 1))
     fetch(crawl, *on(LIST, 10, 11, 12), *on(NAV, 2, 3))
     assert get_file(crawl).key == 10
@@ -146,7 +146,7 @@ def test_links_are_grouped_by_their_tag_paths() -> None:
 
 
 def test_what_is_handed_back_counts_for_nothing() -> None:
-    """A pick that was not sent is no request and no pull; after the learning phase it waits in its group."""
+    """An unsent pick is neither a request nor a pull; after the learning phase it is queued in its group."""
     policy = TagPathOffline(warmup=3)
     crawl = started(policy, *on(NAV, 1), *on(MAIN, 2, 3))
     crawl.release(crawl.next().id)
@@ -212,7 +212,7 @@ def test_it_goes_on_where_it_was_stored(stored_after: int) -> None:
     "params", [{"benefit": "thruth"}, {"index": "hnsw"}, {"warmup": -1}, {"theta": 7}, {"m": 16, "w": 15}]
 )
 def test_parameters_are_checked(params: dict) -> None:
-    """A value that cannot be used is refused with what is allowed."""
+    """An invalid value is refused with the valid ones."""
     with pytest.raises(ConfigError, match=next(iter(params))):
         TagPathOffline(**params)
 

@@ -18,7 +18,7 @@ TREE = {1: [2, 3], 2: [4, 5], 3: [6], 4: [7]}
 
 
 def order(policy: Policy, seed: int = 0) -> list[int]:
-    """Return the order in which a small tree is fetched."""
+    """Return the order of fetches of a small tree."""
     crawl = Crawl(policy, frontier=memory_frontier, seed=seed, strict=True)
     crawl.add(links(1))
     fetched = []
@@ -29,22 +29,22 @@ def order(policy: Policy, seed: int = 0) -> list[int]:
 
 
 def test_breadth_first() -> None:
-    """Links leave in the order in which they were found."""
+    """Links leave in the order of discovery."""
     assert order(BreadthFirst()) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_depth_first() -> None:
-    """The first link of the page that came back last is next."""
+    """The first link of the page fetched last is next."""
     assert order(DepthFirst()) == [1, 2, 4, 7, 5, 3, 6]
 
 
 def test_depth_first_as_a_plain_stack() -> None:
-    """The last link of the page that came back last is next."""
+    """The last link of the page fetched last is next."""
     assert order(DepthFirst(last_first=True)) == [1, 3, 6, 2, 5, 4, 7]
 
 
 def test_random_is_uniform() -> None:
-    """Each of the links that wait is chosen first equally often, with the chance that the pick says."""
+    """Each queued link is chosen first equally often, with the chance that the pick states."""
     firsts: Counter[int] = Counter()
     for seed in range(1500):
         crawl = Crawl(Random(), frontier=memory_frontier, seed=seed, strict=True)
@@ -71,7 +71,7 @@ def test_an_ordering_of_ones_own() -> None:
 
 
 class Hosts(Bandit):
-    """An arm for each host, with scores of its own."""
+    """An arm for each host, with custom scores."""
 
     def __init__(self, values=(1.0, 3.0, 3.0, 0.5)) -> None:
         self.values = values

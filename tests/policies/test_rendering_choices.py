@@ -32,7 +32,7 @@ LIST, FILE, MENU = "html/body/main/ul.items/li/a", "html/body/main/ul.files/li/a
 
 
 class Pages:
-    """A site of which a dictionary says what each page links to, plainly and in a browser."""
+    """A site where a dictionary has the links of each page, plainly and in a browser."""
 
     def __init__(self, plain: dict[str, list[Found]], rendered: dict[str, list[Found]]) -> None:
         self._plain, self._rendered = plain, rendered
@@ -59,7 +59,7 @@ def listed(paths: list[str], place: str = LIST) -> list[Found]:
 
 
 def app(datasets: int, **more: list[Found]) -> Pages:
-    """Return an app of which each dataset shows two files where its scripts run; the home page links to all of them."""
+    """Return an app where each dataset shows two files if its scripts run; the home page links to all of them."""
     paths = [f"/app/{number}" for number in range(datasets)]
     files = {path: listed([f"{path}-a.csv", f"{path}-b.csv"], FILE) for path in paths}
     return Pages({"/": listed(paths), **more}, files)
@@ -101,8 +101,8 @@ def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_
 
 @pytest.mark.slow
 def test_a_site_that_hardly_needs_a_browser_costs_little_of_one() -> None:
-    """With 5 % of the files behind scripts, at most 0.15 of what it costs to render all pages, and 1.2 times of what it
-    costs to know which need it. Measured: 0.11, and 1.10.
+    """With 5 % of the files behind scripts, at most 0.15 of the cost of rendering all pages, and 1.2 times the cost
+    of knowing which need it. Measured: 0.11, and 1.10.
     """
     web = world(5, 6)
     learned = crawl_web(web, BranchingBandit(), seed=6)
@@ -142,7 +142,7 @@ def test_nothing_is_rendered_before_the_first_find(seed: int, in_flight: int) ->
 
 
 def test_what_only_a_browser_finds_is_looked_for_after_a_hundred_pages() -> None:
-    """Where plain pages lead to nothing, renderings do not wait until the last of them."""
+    """If plain pages lead to nothing, renderings do not wait until the last of them."""
     web = app(40)
     dull = [f"/dull/{number}" for number in range(1000)]
     web._plain["/"] = [*web.plain("/"), *listed(dull, "html/body/footer/p/span/a.far")]
@@ -218,7 +218,7 @@ def test_what_a_rendering_costs(unit: Any, cost: float) -> None:
 
 @pytest.mark.parametrize("cost", [-1.0, float("inf"), float("nan")])
 def test_a_cost_that_is_none_is_refused(cost: float) -> None:
-    """With what it takes."""
+    """With the valid values."""
     with pytest.raises(ConfigError, match=r"render_cost is .* 0 or more"):
         Mission(render_cost=cost)
 
@@ -252,7 +252,7 @@ def test_an_arm_of_renderings_is_worth_what_these_reveal() -> None:
 
 
 def test_an_app_is_rendered_at_once_and_checked() -> None:
-    """After two renderings that paid, few plain pages are fetched: some that wait already, and one in twenty."""
+    """After two renderings that paid, few plain pages are fetched: some already queued, and one in twenty."""
     paths = [f"/app/{number}" for number in range(300)]
     lists = {f"/list/{k}": listed(paths[10 * k : 10 * k + 10]) for k in range(30)}
     home = [*listed(list(lists), MENU), *listed(["/first.csv"], FILE)]
@@ -272,8 +272,8 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
 
 @pytest.mark.parametrize("ends", ["links", "failure", "no browser"])
 def test_pages_are_fetched_plainly_again(ends: str) -> None:
-    """Where a check finds links in the plain page, or a rendering fails, or no browser was there for it, new links are
-    no more rendered at once. A plain page in the place of a rendering shows nothing of what that would bring.
+    """If a check finds links in the plain page, or a rendering fails, or no browser was available, new links are no
+    longer rendered at once. A plain page in place of a rendering says nothing about its results.
     """
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
@@ -306,7 +306,7 @@ def test_pages_are_fetched_plainly_again(ends: str) -> None:
 
 
 def test_what_was_not_fetched_is_not_given_up() -> None:
-    """Though its template is closed while it waits to be rendered at once: there is no plain page that could stand."""
+    """Though its template is closed while it is queued to be rendered at once: there is no plain page to keep."""
     policy, web = BranchingBandit(), app(2000)
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
     crawl.add([link_to(each, 1) for each in web.plain("/")[:4]])
@@ -361,7 +361,7 @@ def test_renderings_are_not_judged_before_what_they_lead_to_came_back() -> None:
 
 
 def test_what_waits_is_given_up_when_its_template_is_closed() -> None:
-    """Of 60 pages that wait to be rendered, those that are left when three brought nothing do not wait any more."""
+    """Of 60 pages queued for rendering, those left after three without results are removed."""
     web = Pages({"/": listed([f"/news/{number}" for number in range(60)])}, {})
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
@@ -384,7 +384,7 @@ def test_a_page_of_a_closed_template_is_looked_at_again() -> None:
 
 
 def test_a_look_at_a_closed_template_is_not_given_up_with_the_others() -> None:
-    """It waits until it was made, though other renderings bring nothing."""
+    """It stays queued until it was made, though other renderings bring nothing."""
     web = Pages({"/": listed([f"/news/{number}" for number in range(200)])}, {})
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
@@ -483,14 +483,14 @@ def test_without_a_browser_it_begins_with_plain_pages(learned: Path) -> None:
 
 
 def test_a_policy_that_has_nothing_rendered_may_begin_with_it(learned: Path) -> None:
-    """It goes on with plain pages."""
+    """It continues with plain pages."""
     policy = Revisits(discovery={"learned": str(learned)})
     run = crawl_web(world(72, 5), policy, seed=6, most=150)
     assert {method for method, _ in run.picks} == {"GET"}
 
 
 def test_a_file_has_templates_only_where_some_were_rendered(learned: Path, tmp_path: Path) -> None:
-    """So the others can be read by whoever knows nothing of them."""
+    """So the others can be read by versions that do not know them."""
     known = read_learned(learned)
     assert known.templates["scripted.example/news/#"] == Rendered(
         **{**known.templates["scripted.example/news/#"]._asdict(), "tried": 3, "paid": 0}
@@ -515,7 +515,7 @@ def test_a_file_has_templates_only_where_some_were_rendered(learned: Path, tmp_p
     ],
 )
 def test_a_file_with_other_templates_is_refused(learned: Path, templates: Any, said: str, tmp_path: Path) -> None:
-    """As it is damaged, with what is wrong."""
+    """As damaged, with the reason."""
 
     def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
         header["templates"] = templates
@@ -538,7 +538,7 @@ def test_a_file_whose_templates_are_tag_paths_is_refused(learned: Path, tmp_path
 
 
 def test_why_says_that_it_is_a_rendering() -> None:
-    """And of what, how many were tried, and how many of them paid."""
+    """With the kinds, how many were tried, and how many of them paid."""
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True, explain=True)
     crawl.add([link_to(each, 1) for each in app(9).plain("/")])

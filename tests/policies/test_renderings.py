@@ -117,7 +117,7 @@ def test_where_nothing_ever_pays_one_rendering_of_a_template_is_enough() -> None
 
 
 def test_only_so_many_are_in_flight_as_may_be_in_vain() -> None:
-    """Of a template of which nothing is known, three; then one more, as long as none paid. Names count together."""
+    """Three of an unknown template; then one more, as long as none paid. Names count together."""
     templates = Templates()
     template = templates.of("http://h/news/1")
     assert templates.has_room(template, {template: TRIES - 1})
@@ -159,7 +159,7 @@ def test_another_crawl_begins_with_what_was_known() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    """What was looked at longest ago goes first; beyond so many folders, names are not told apart."""
+    """The least recently used goes first; beyond so many folders, names are not distinguished."""
     templates = Templates()
     for number in range(5000):
         templates.fetched(f"/{number}/#", 0)
@@ -184,8 +184,8 @@ def test_names_that_are_closed_are_looked_at_after_as_many_pages_as_others() -> 
 
 
 def test_the_first_rendering_shows_whether_what_another_crawl_knew_holds() -> None:
-    """Until it is back no other page of the template is rendered, unless there is no browser; those that never paid
-    have as much room as ever.
+    """Until it is fetched no other page of the template is rendered, unless there is no browser; those that never
+    paid have as much room as ever.
     """
     then = {"h/a/#": Rendered(plain=9, shells=9, tried=9, paid=9), "h/b/#": Rendered(plain=9, tried=1, misses=1)}
     templates = Templates()

@@ -35,7 +35,7 @@ HOUR = 3600.0
 
 
 class Hubs:
-    """A site of some pages on each of which links to new targets appear at regular times, and of old pages.
+    """A site with some pages where links to new targets appear at regular times, and with old pages.
 
     Page 0 links to all others; the targets of page ``i`` have the numbers 1000 * i and up.
     """
@@ -69,7 +69,7 @@ def begun(policy: Revisits, clock: Clock, **options: Any) -> Crawl:
 
 
 def answer(crawl: Crawl, pick: Pick, site: Hubs, clock: Clock, seen: dict[int, tuple[int, ...]]) -> None:
-    """Let a page come back as it is now."""
+    """Report the outcome of a page in its current state."""
     crawl.sent(pick.id)
     found = site.links(pick.key, clock.now)
     version = tuple(link.key for link in found)
@@ -112,7 +112,7 @@ def test_pages_are_visited_by_the_square_root_of_what_appears_on_them() -> None:
 
 
 def test_what_appears_on_a_known_page_goes_before_what_may_be_old() -> None:
-    """Though both stand in the same place of pages of the same kind, and most of what waits is old."""
+    """Though both are at the same place of similar pages, and most queued links are old."""
     site, clock = Hubs([2.0], old=400), Clock()
     policy = Revisits(per_day=100.0, explore=0.0)
     fetched = follow(begun(policy, clock), site, clock, until=10 * DAY, each=DAY / 100)
@@ -126,7 +126,7 @@ def test_what_appears_on_a_known_page_goes_before_what_may_be_old() -> None:
 
 @pytest.mark.slow
 def test_copies_are_visited_by_what_they_are_worth_and_none_is_forgotten() -> None:
-    """Targets are visited again, and one that always changes at the longest wait at the latest."""
+    """Targets are revisited, and one that always changes after the longest interval at the latest."""
     policy, clock = Revisits(goal="copies", per_day=48.0, longest=2.0, explore=0.0), Clock()
     crawl = Crawl(
         policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key), strict=True, clock=clock, seed=0
@@ -195,7 +195,7 @@ def test_waits_after_failures_begin_anew_once_a_page_came_back() -> None:
 
 
 def test_a_page_that_failed_for_ever_is_left() -> None:
-    """After the longest wait, and nothing is planned for it any more."""
+    """After the longest interval, and nothing is planned for it any more."""
     policy, clock = Revisits(longest=0.2), Clock()
     crawl = begun(policy, clock)
     for _ in range(10):
@@ -219,7 +219,7 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
 
 
 def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
-    """Also where a later visit is no find any more."""
+    """Even if a later visit is not a find any more."""
     policy, clock = Revisits(goal="copies"), Clock()
     rewards = iter((5.0, 0.0, 2.0))
     crawl = Crawl(policy, frontier=memory_frontier, goal=lambda _: next(rewards), strict=True, clock=clock, seed=0)
@@ -236,7 +236,7 @@ def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
 
 
 def test_a_page_that_is_gone_is_planned_for_no_more() -> None:
-    """Neither where it does not come back, nor where it does so under another key."""
+    """Neither if it is gone, nor if it is revisited under another key."""
     site, clock = Hubs([1.0, 1.0]), Clock()
     policy = Revisits(per_day=100.0, explore=0.0)
     crawl = begun(policy, clock)
@@ -333,7 +333,7 @@ def test_a_crawl_that_was_killed_chooses_what_it_would_have_chosen(tmp_path: Pat
 
 
 def test_it_explains_a_visit() -> None:
-    """By rates a day, and by what a new link would have promised."""
+    """By rates a day, and by the value that a new link would have had."""
     site, clock = Hubs([1.0]), Clock()
     policy = Revisits(per_day=100.0)
     crawl = begun(policy, clock, explain=True)
@@ -381,8 +381,8 @@ def test_parameters_that_cannot_be_are_errors(params: dict[str, Any], said: str)
 
 
 def test_the_next_crawl_begins_with_what_was_learned(tmp_path: Path) -> None:
-    """Of the places of new links: those on known pages too, of which each counts for the place that it is in. The arms
-    of known pages are none of these.
+    """By places of new links: those on known pages count for their own places, too. The arms of known pages are
+    excluded.
     """
     site, clock = Hubs([2.0, 8.0], old=40), Clock()
     first = Revisits(per_day=100.0)

@@ -129,7 +129,7 @@ def state_of(crawl: Crawl) -> dict[str, Any]:
 
 
 def to_the_place(walk: Walk, place: str, after: int) -> Iterator[str]:
-    """Step until a place of this kind, the first after so many steps; return the steps, as they stand there."""
+    """Step until the first place of this kind after so many steps; return the steps, as stored there."""
     steps = walk.steps()
     for n, name in enumerate(steps):
         if n >= after and name == place:

@@ -78,7 +78,7 @@ class World:
 
 
 def test_known_pages_and_new_ones_by_turns() -> None:
-    """In the order in which they came; known ones at equal intervals when all are."""
+    """In the order of arrival; known ones at equal intervals when all are known."""
     world = World(InTurn(), {1: [2, 3, 4]}, 1)
     assert world.visits(7) == [1, 1, 2, 1, 3, 2, 4]
     visits = world.visits(40)
@@ -143,7 +143,7 @@ def test_hubs_are_counted_by_all_of_their_links() -> None:
 
 
 def test_a_hub_stays_one() -> None:
-    """Where it comes back as it was, and so without links, and where it has fewer."""
+    """If it is unchanged, and so without links, and if it has fewer."""
     world = World(HubsInTurn(links=3), {1: [2, 3, 4]}, 1)
     assert world.visit() == 1
     assert [world.visit(changed=False) for _ in range(7)] == [1, 2, 1, 3, 1, 4, 1]
@@ -192,7 +192,7 @@ def test_a_round_each_day() -> None:
 
 
 def test_a_round_that_is_not_done_is_broken_off() -> None:
-    """What it left waits behind the new one, and moves there where that finds it."""
+    """Its remaining links are queued behind the new round, and move there when it finds them."""
     world = World(Restarts(every=3 / DAY), {1: [2, 3, 4, 5], 2: [6], 6: [5]}, 1)
     assert world.visits(3) == [1, 2, 3]
     assert world.visits(3) == [1, 2, 3]
@@ -248,7 +248,7 @@ def test_a_simulation_that_would_not_end_is_refused(policy: Callable[[], Policy]
 
 @pytest.mark.parametrize("params", [{"every": 0}, {"every": "daily"}, {"every": float("nan")}])
 def test_days_that_are_none_are_named(params: dict[str, Any]) -> None:
-    """With what is expected."""
+    """With the expected values."""
     with pytest.raises(ConfigError, match=r"Restarts\(every="):
         Restarts(**params)
 

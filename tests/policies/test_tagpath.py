@@ -138,7 +138,7 @@ def test_what_robots_forbid_is_given_up() -> None:
     "params", [{"accounting": "ful"}, {"index": "hnsw"}, {"theta": 7}, {"m": 16, "w": 15}, {"n": 0}]
 )
 def test_parameters_are_checked(params: dict) -> None:
-    """A value that cannot be used is refused with what is allowed."""
+    """An invalid value is refused with the valid ones."""
     with pytest.raises(ConfigError, match=next(iter(params))):
         TagPath(**params)
 
@@ -308,7 +308,7 @@ def test_where_anything_can_be_a_target_extensions_are_tried() -> None:
 
 
 def test_the_best_arms_are_named() -> None:
-    """Arms that earned something, most first, with what they earned and in how many pulls."""
+    """Arms with a reward, best first, with their rewards and pulls."""
     policy = TagPath()
     crawl = started(policy)
     crawl.add([article(i, path) for i, path in enumerate([NAV, MAIN, LIST])])

@@ -1,4 +1,4 @@
-"""Who is credited for what: pulls and rewards of TagPath's arms."""
+"""Credits: pulls and rewards of TagPath's arms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def get_file(crawl: Crawl, **rest):
 
 @BOTH
 def test_the_page_of_a_target_is_credited(accounting: str) -> None:
-    """A target credits the arm from which its page was taken, not the arm of its own tag path."""
+    """A target credits the arm of the page that led to it, not the arm of its own tag path."""
     crawl = started(TagPath(accounting=accounting))
     crawl.add([article(1, NAV), article(2, MAIN)])
     fetch(crawl, dataset(3, LIST), dataset(4, LIST))
@@ -114,7 +114,7 @@ def test_a_target_found_through_a_page_that_was_taken_for_a_target() -> None:
 
 
 def test_credit_survives_a_head() -> None:
-    """A target that was looked at with a HEAD first credits the arm of the page on which it was found, once."""
+    """A target that was requested with a HEAD first credits the arm of the page where it was found, once."""
     crawl = started(TagPath(), trained=False)
     crawl.add([article(1, NAV)])
     fetch(crawl, dataset(2, LIST), article(3, MAIN))
@@ -157,7 +157,7 @@ def test_credit_survives_a_server_that_changes_its_mind() -> None:
 
 
 def test_credit_survives_all_of_that_and_the_end_of_the_heads() -> None:
-    """Links of a page that was taken for a target keep whom to credit when they are classified while they wait."""
+    """Links of a page predicted to be a target keep their credit when they are classified in the queue."""
     crawl = started(TagPath(), trained=False)
     for i in range(7):
         crawl.policy.classifier.observe(char_pairs((dataset if i % 2 else article)(90 + i).url), bool(i % 2))
@@ -208,7 +208,7 @@ def test_only_pages_and_targets_are_labels(outcome: dict, labels: int) -> None:
 
 
 def test_a_splash_page_does_not_end_the_crawl() -> None:
-    """Index, one hub, five files: all are found, though at one time a single link waits."""
+    """Index, one hub, five files: all are found, though at one time a single link is queued."""
     crawl = started(TagPath(), trained=False)
     crawl.add([article(1, "")])
     fetch(crawl, article(2, "html/body/a"))

@@ -1,4 +1,4 @@
-"""TreeQ: what it chooses and why, its modes, the published rules, caps of domains, and that it goes on as before."""
+"""TreeQ: its choices and explanations, its modes, the published rules, caps of domains, and resuming."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_every_page_is_fetched_once(mode: Any, preset: str) -> None:
 
 
 def test_the_best_representative_is_chosen() -> None:
-    """The synchronous mode takes what the network values most of all that waits; the tree what it values most of the drawn."""
+    """The synchronous mode takes the queued link that the network values most; the tree the best of the drawn ones."""
     web = Web()
     policy = TreeQ(keywords=["cheese"], mode="synchronous")
     crawl = crawl_of(web, policy)
@@ -125,7 +125,7 @@ def test_the_best_representative_is_chosen() -> None:
 
 
 def test_links_of_a_leaf_are_where_the_tree_says() -> None:
-    """However the tree grew, what waits in each arm is what it routes there."""
+    """However the tree grew, each arm has the links that it routes there."""
     web = Web()
     policy = TreeQ(keywords=["cheese"], rules={"split": "variance"})
     crawl = crawl_of(web, policy)
@@ -173,7 +173,7 @@ def published(cap: int | None = None, mode: str = "tree") -> Rules:
 
 
 def test_published_rules() -> None:
-    """What the released code does, as far as it is told by numbers."""
+    """The behaviour of the released code, as far as numbers determine it."""
     rules = published()
     assert (rules.gamma, rules.split, rules.representatives, rules.warmup, rules.train_every) == (
         0.99,
@@ -291,7 +291,7 @@ def test_a_falling_cap_gives_up_what_is_above() -> None:
 
 
 def test_links_of_a_full_domain_are_given_up() -> None:
-    """Those of a domain that is full only by what is in flight wait."""
+    """Links of a domain that is full only because of picks in flight stay queued."""
     policy = TreeQ(keywords=["xx"], per_domain=1)
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(1, 2, host="a.test"))
@@ -356,7 +356,7 @@ def test_a_dead_domain_is_left_at_last(make: Any) -> None:
 
 
 def test_an_open_link_is_found_among_closed_ones() -> None:
-    """However many links of its leaf wait on a host that is full by what is in flight."""
+    """However many links of its leaf are on a host that is full because of picks in flight."""
     policy = TreeQ(keywords=["cheese"], per_domain=1, rules={"representatives": 1})
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(*range(300), host="full.test"))
@@ -367,7 +367,7 @@ def test_an_open_link_is_found_among_closed_ones() -> None:
 
 
 def test_a_choice_of_nothing_changes_nothing() -> None:
-    """Where every domain is full by what is in flight, nothing is given up, and no random number is used."""
+    """If every domain is full because of picks in flight, nothing is given up, and no random number is used."""
     policy = TreeQ(keywords=["cheese"], per_domain=1)
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True, clock=Clock())
     crawl.add([*links(1, 2, host="a.test"), *links(3, 4, host="b.test")])
@@ -531,7 +531,7 @@ def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_the_same_choices_with_several_in_flight(tmp_path: Path, how: str) -> None:
-    """Where what is in flight comes back before the stop, and choices of nothing lie between."""
+    """If picks in flight arrive before the stop, with empty choices in between."""
     web = Web(fan=20)
 
     def policy() -> TreeQ:
@@ -625,7 +625,7 @@ def test_16_in_flight_lose_little() -> None:
     ],
 )
 def test_bad_parameters(params: dict[str, Any], said: str) -> None:
-    """They are refused with what was got and what is expected."""
+    """They are refused with the given and the expected value."""
     with pytest.raises(ConfigError, match=said):
         TreeQ(**params)
 
@@ -655,7 +655,7 @@ def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
 
 
 def test_leaves_are_described() -> None:
-    """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
+    """By the range of each feature in the tree's splits; the ranges of two leaves never overlap in all features."""
     policy = TreeQ(keywords=["xx"], rules={"link_model": False})
     Crawl(policy, frontier=memory_frontier, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)
@@ -672,7 +672,7 @@ def test_leaves_are_described() -> None:
 
 
 def test_leaves_are_described_in_probabilities() -> None:
-    """Also where the codes stand for log-odds."""
+    """Even if the codes hold log-odds."""
     policy = TreeQ(keywords=["xx"])
     Crawl(policy, frontier=memory_frontier, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)

@@ -25,7 +25,7 @@ def said(known: dict[str, float], depth: int) -> str:
 
 @pytest.mark.parametrize("value", [0.0, 0.33, 1.0])
 def test_every_feature_is_put_into_words(value: float) -> None:
-    """Or left out where it says nothing; only what the paper does not have is named with its value."""
+    """Or omitted without evidence; only features that are not in the paper are named with their values."""
     groups = [name for name in NAMES if name.endswith(("tag path", "URL pattern", "anchor")) and "keyword" not in name]
     own = {name: value for name in NAMES if name not in (*groups, "depth")}
     assert not any(f"{name} {value}" in said(own, 3) for name in own)
@@ -42,7 +42,7 @@ def test_the_way_to_a_link_is_described() -> None:
 
 
 def test_a_domain_is_described_where_something_is_known_of_it() -> None:
-    """The value with which each domain begins says nothing."""
+    """The initial value of each domain says nothing."""
     assert said({"relevant share of its host": 0.51, "unknown host": 0}, 1) == "found on a seed"
     assert said({"relevant share of its host": 0.8}, 1) == "found on a seed; 80 % of its domain relevant"
     assert said({"relevant share of its host": 0.5, "unknown host": 1}, 1) == "found on a seed; a new domain"

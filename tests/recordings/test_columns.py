@@ -147,7 +147,7 @@ def test_the_next_opening_reads_the_columns(path: Path) -> None:
 
 
 def test_a_recording_without_anything(tmp_path: Path) -> None:
-    """One that has just been begun has columns too, most of which are empty."""
+    """A new one has columns, too, most of them empty."""
     with SiteWriter(tmp_path / "new.sqlite", roots=[ROOT]):
         pass
     path = aged(tmp_path / "new.sqlite")
@@ -188,7 +188,7 @@ def test_a_change_that_size_does_not_show(path: Path) -> None:
 
 
 def test_another_recording_in_its_place(tmp_path: Path) -> None:
-    """Even one of the same size and time: recordings have checksums of what is in them."""
+    """Even one of the same size and time: recordings have checksums of their contents."""
     one, other = tmp_path / "one.sqlite", tmp_path / "other.sqlite"
     for file, name in ((one, "a"), (other, "b")):
         record(file, page("/", links(name))).close()
@@ -224,7 +224,7 @@ def test_changes_in_a_write_ahead_log(path: Path) -> None:
 
 
 def test_a_recording_that_is_written_to_all_the_time(path: Path) -> None:
-    """Whoever opens it sees one state of it, and none that was over when it was opened."""
+    """A reader sees one state of it, and none that ended before it was opened."""
     tables = ("pages", "versions", "renderings")
     for table in tables:
         change(path, f"UPDATE {table} SET size = 0")
@@ -297,7 +297,7 @@ def test_files_that_are_no_columns_are_replaced(content: bytes, path: Path) -> N
 
 def check_replaced(path: Path, content: bytes, whole: bytes, expected: list[Any]) -> None:
     """Check that a recording is read as ever beside a file that makes no sense, and that this is replaced."""
-    path_of(path).unlink()  # whoever has mapped it keeps it as it was
+    path_of(path).unlink()  # a process that has mapped it keeps it as it was
     path_of(path).write_bytes(content)
     assert contents(RecordedSite(path)) == expected
     assert path_of(path).read_bytes() == whole
@@ -346,7 +346,7 @@ print(len(RecordedSite(Path(sys.argv[1])).urls))
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
 def test_a_full_disk(path: Path) -> None:
-    """Where there is no room for the columns, none are left, and the run goes on."""
+    """Without room for the columns, none are left, and the run continues."""
     done = subprocess.run([sys.executable, "-c", _FULL, str(path)], capture_output=True, text=True, check=True)
     assert int(done.stdout) > N
     assert done.stderr.count("\n") == 1

@@ -75,7 +75,7 @@ def test_a_folder_is_answered_as_by_a_server(folder: Path) -> None:
 
 
 def test_a_folder_is_recorded(folder: Path, tmp_path: Path) -> None:
-    """Everything that its pages link to is there, with the headers that a server would send."""
+    """Everything that its pages link to is recorded, with the headers that a server would send."""
     counts: list[int] = []
     done = record(FolderImporter(folder), tmp_path / "new" / "site.sqlite", bodies=True, progress=counts.append)
     site = RecordedSite(tmp_path / "new" / "site.sqlite")

@@ -1,4 +1,4 @@
-"""What is read from a page: its text, its links, and where they stand, as Scrapy and the spider middleware read it."""
+"""The data read from a page: its text, its links, and their places, as Scrapy and the spider middleware read it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_query_is_quoted_in_the_encoding_of_the_page() -> None:
     ],
 )
 def test_what_is_a_page(mime: str, body: bytes, answer: bool) -> None:
-    """HTML by its type, or by its start where no type is told."""
+    """HTML by its type, or by its start without a type."""
     assert is_page(mime, body) is answer
 
 
@@ -102,14 +102,14 @@ def test_no_page_is_too_odd(body: bytes) -> None:
 
 
 def test_a_redirect_keeps_the_scheme() -> None:
-    """Where only the host is told; with as many slashes as there may be."""
+    """If only the host is given; with any number of slashes."""
     for location in ("//b.org/x", "///b.org/x"):
         assert redirect_of("https://a.org/", 302, {"Location": location}) == "https://b.org/x"
     assert redirect_of("https://a.org/", 200, {"Location": "/x"}) == ""
 
 
 def test_a_body_that_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """It stays as it came: an unknown encoding, no body at all, a missing package, of which a warning tells once."""
+    """It is unchanged: an unknown encoding, no body at all, a missing package, with one warning."""
     for name in ("brotli", "backports.zstd", "compression.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
     pages._cannot_unpack.cache_clear()

@@ -230,7 +230,7 @@ def test_only_good_pages_have_links(tmp_path: Path) -> None:
 
 
 def test_sizes_and_digests(tmp_path: Path) -> None:
-    """A size that is told counts as what was transferred; equal bodies have equal digests, whatever their size."""
+    """A stated size counts as transferred; equal bodies have equal digests, whatever their size."""
     site = record(
         tmp_path / "site.sqlite",
         page("/1", "same"),
@@ -247,7 +247,7 @@ def test_sizes_and_digests(tmp_path: Path) -> None:
 
 
 def test_values_that_cannot_be_written(tmp_path: Path) -> None:
-    """A size beyond all measure, and what is no text, are written as well as they can be."""
+    """An enormous size, and non-text, are written as well as possible."""
     odd = Answer(url=f"{ROOT}a", status=200, headers={"X": "a\ud800"}, size=10**30)
     site = record(tmp_path / "site.sqlite", page("/", "<a href='&#xD800;'>&#xD800;\0</a>"), odd)
     assert site.size[site.ids[f"{ROOT}a"]] == 2**63 - 1
@@ -408,7 +408,7 @@ def test_a_half_written_transaction_is_taken_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs a limit on the size of files")
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
-    """Where no more can be written the recorder ends with an error, and what was committed is there."""
+    """If no more can be written the recorder ends with an error, and committed data are kept."""
     path = tmp_path / "site.sqlite"
     said, _ = write_endlessly(path, "600000").communicate(timeout=HANG)
     assert f"{path} cannot be written: " in said
@@ -444,7 +444,7 @@ def test_a_recording_that_must_not_be_written(tmp_path: Path) -> None:
 
 
 def test_two_writers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one is told that it cannot write, and damages nothing."""
+    """The second one gets an error that it cannot write, and damages nothing."""
     path = tmp_path / "site.sqlite"
     with SiteWriter(path, roots=[ROOT]) as first:
         first.add(page("/", links("/a")))
@@ -475,7 +475,7 @@ def test_writers_that_take_turns(tmp_path: Path) -> None:
 
 
 def test_who_reads_does_not_stop_who_writes(tmp_path: Path) -> None:
-    """While a reader holds the file, what cannot be committed waits, and is committed when the reader is done."""
+    """While a reader holds the file, a commit is delayed until the reader has finished."""
     path = tmp_path / "site.sqlite"
     record(path, *(page(str(number), links(*map(str, range(number)))) for number in range(50))).close()
     with SiteWriter(path, roots=[ROOT]) as writer:
@@ -522,7 +522,7 @@ def test_headers_need_no_certain_case(tmp_path: Path) -> None:
 
 
 def test_a_recording_keeps_bodies_as_it_was_begun(tmp_path: Path) -> None:
-    """One with bodies goes on with them, asked for or not; one without is not mixed."""
+    """One with bodies is resumed with them, requested or not; one without is not mixed."""
     root = "http://h/"
     with SiteWriter(tmp_path / "with.sqlite", roots=[root], bodies=True):
         pass

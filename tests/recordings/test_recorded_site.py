@@ -33,7 +33,7 @@ def refuse(path: Path, match: str) -> None:
 
 
 def go_on(path: Path) -> None:
-    """Try to go on with a recording."""
+    """Try to resume a recording."""
     with SiteWriter(path, roots=[ROOT]) as writer:
         for url in writer.missing():
             writer.add(page(url))
@@ -171,7 +171,7 @@ def test_a_recording_that_is_being_written(path: Path, monkeypatch: pytest.Monke
 
 
 def test_texts_of_some_links(path: Path) -> None:
-    """Only those that are asked for are read, in the order in which they are asked for, on any page."""
+    """Only the requested ones are read, in the requested order, on any page."""
     site = RecordedSite(path)
     for url in (ROOT, f"{ROOT}7"):
         places = np.arange(site.links(site.ids[url]).start, site.links(site.ids[url]).stop)
@@ -182,7 +182,7 @@ def test_texts_of_some_links(path: Path) -> None:
 
 
 def test_extensions(path: Path) -> None:
-    """URLs are told by their extensions; without any, there are none."""
+    """URLs are recognised by their extensions; without any, there are none."""
     site = RecordedSite(path)
     assert site.with_extension(["csv"]).sum() == site.with_extension([]).sum() == 0
     assert site.with_extension([""]).all()

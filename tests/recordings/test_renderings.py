@@ -1,4 +1,4 @@
-"""Recordings in which pages have a second copy, as a browser showed them."""
+"""Recordings where pages have a second copy, as a browser showed them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_both_copies_are_there(path: Path) -> None:
 
 
 def test_what_is_still_to_be_rendered_follows_from_the_file(tmp_path: Path) -> None:
-    """A writer that goes on knows it, whatever order things come in; the first rendering stays."""
+    """A resumed writer knows it, in any order of additions; the first rendering stays."""
     path = tmp_path / "site.sqlite"
     for number, each in enumerate(scripted()):
         with SiteWriter(path, roots=[ROOT], renderings=number < 3) as writer:

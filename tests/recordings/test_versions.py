@@ -1,4 +1,4 @@
-"""Recordings in which URLs have several answers, each from a time on."""
+"""Recordings where URLs have several answers, each from a time on."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_order_of_writing_and_killed_writers_do_not_matter(tmp_path: Path) -
         })  # fmt: skip
     history = {url: [since for since, *_ in versions] for url, versions in seen[0].items()}
     assert history[ROOT] == [100.0, 200.0, 300.0]
-    # of /1, the answer without a time came last, and one that is there stays the first
+    # of /1, the answer without a time came last, and the existing one stays the first
     assert {url: versions for url, versions in seen[0].items() if url != f"{ROOT}1"} == {
         url: versions for url, versions in seen[1].items() if url != f"{ROOT}1"
     }

@@ -83,7 +83,7 @@ def statuses(site: RecordedSite, host: str = ROOT) -> dict[str, int]:
 
 
 def test_an_archive_of_wget(tmp_path: Path) -> None:
-    """What Debian's wget fetched is there as it was answered, and its crawl starts where wget did."""
+    """The fetches of Debian's wget are recorded as answered, and its crawl starts where wget did."""
     done = record(WarcImporter(WGET), tmp_path / "site.sqlite", bodies=True)
     site = RecordedSite(tmp_path / "site.sqlite")
     assert (done.recorded, done.missing, done.finished) == (10, 0, True)
@@ -189,7 +189,7 @@ def test_compressed_and_chunked_bodies(tmp_path: Path) -> None:
 
 
 def test_revisits(tmp_path: Path) -> None:
-    """A revisit has the body of what it refers to, by digest or URL, even if that comes later; its own headers count."""
+    """A revisit has the body of its original, by digest or URL, even if that comes later; its own headers count."""
     digest = {"WARC-Payload-Digest": "sha1:AAAA"}
     same = {"WARC-Refers-To-Target-URI": f"{ROOT}b"}
     with Archive(tmp_path / "1.warc.gz") as archive:
@@ -317,7 +317,7 @@ def test_an_archive_in_one_piece(tmp_path: Path) -> None:
     ],
 )
 def test_no_archive(content: bytes | None, said: str, tmp_path: Path) -> None:
-    """A file that is no web archive, or is not there, gets an error, and no recording is made."""
+    """A file that is not a web archive, or does not exist, gives an error, and no recording is made."""
     archive = tmp_path / "a.warc"
     if content is not None:
         archive.write_bytes(content)
@@ -391,7 +391,7 @@ def statuses_of(archive: Path, target: Path) -> dict[str, int]:
 def test_a_digest_of_a_payload_may_be_without_its_chunks(
     with_block: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Archives differ in what they take it of; either is taken, and that of the whole record counts most."""
+    """Archives differ in the digested part; either is accepted, and that of the whole record counts most."""
     page = b'<a href="a.csv">A</a>'
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(page), page)
     digest = "sha1:" + base64.b32encode(hashlib.sha1(page).digest()).decode()
@@ -408,7 +408,7 @@ def test_a_digest_of_a_payload_may_be_without_its_chunks(
 
 
 def test_every_byte_of_an_uncompressed_archive_counts(tmp_path: Path) -> None:
-    """Whatever byte of a body changes, the page is left out: none is recorded with another content."""
+    """If any byte of a body changes, the page is skipped: none is recorded with another content."""
     with Archive(tmp_path / "a.warc", gzip=False) as archive:
         archive.add("", b'<a href="one.html">One</a>')
         archive.add("one.html", b"<p>a page of a few words</p>")
@@ -423,7 +423,7 @@ def test_every_byte_of_an_uncompressed_archive_counts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_small_archive_that_inflates_to_a_large_one_is_read_in_little_memory(tmp_path: Path) -> None:
-    """Of a body, or of what one decompresses to, no more is read than of any; its size is what it was."""
+    """A body, or its decompressed form, is read up to the limit; its size is the original one."""
     zeros = bytes(150 << 20)
     with Archive(tmp_path / "a.warc.gz", gzip=True) as archive:
         archive.add("", b'<a href="one.csv">One</a><a href="two.csv">Two</a>')

@@ -111,7 +111,7 @@ GRAPHS = st.lists(
 
 
 def graph(folder: Path, drawn: list[tuple[str, list[int], int]]) -> RecordedSite:
-    """Record a site in which anything may link or lead to anything, on two hosts."""
+    """Record a site where anything may link or lead to anything, on two hosts."""
 
     def where(i: int) -> str:
         number = i % (len(drawn) + 1)
@@ -177,7 +177,7 @@ class Watching(Policy):
 
 
 class Reading(Watching):
-    """A :class:`Watching` that also reads where links stand."""
+    """A :class:`Watching` that also reads the places of links."""
 
     reads_page: ClassVar[bool] = True
 

@@ -89,7 +89,7 @@ def test_redirects_are_followed_within_a_pick(tmp_path: Path) -> None:
 
 
 def test_a_redirect_to_what_was_had_is_not_followed(tmp_path: Path) -> None:
-    """Whether it was fetched, waits, or is the URL itself; also one that another redirect led to before."""
+    """Whether it was fetched, is queued, or is the URL itself; also one that another redirect led to before."""
     home, wait, self_, new = moved("/"), moved("/z"), moved("/self"), moved("/new")
     site = {
         "/": page("/home", "/wait", "/self", "/new1", "/new2", "/z"), "/home": home, "/wait": wait, "/self": self_, "/new1": new,
@@ -131,7 +131,7 @@ def test_twenty_redirects_are_followed(tmp_path: Path, hops: int, error: str | N
     ],
 )
 def test_redirects_off_the_site_end_there(tmp_path: Path, location: str, get: str, head: str) -> None:
-    """A link to another site is filtered; what is no link to a web site stays the redirect that it is."""
+    """A link to another site is filtered; a target that is not a web link stays a redirect."""
     site = {"/": page("/off"), "/off": moved(location)}
     policy, _, paths = crawl(tmp_path, site, Watching(heads=["/off"]))
     assert paths == ["/", "HEAD /off", "/off"]
@@ -147,7 +147,7 @@ def test_a_redirect_without_a_location_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_refresh_is_followed_by_a_get(tmp_path: Path) -> None:
-    """A HEAD has no body in which it could be found."""
+    """A HEAD has no body to find it in."""
     site = {"/": page("/r"), "/r": refresh("/s"), "/s": file()}
     policy, harvest, paths = crawl(tmp_path, site, Watching(heads=["/r"]))
     assert paths == ["/", "HEAD /r", "/r", "/s"]
@@ -156,7 +156,7 @@ def test_a_refresh_is_followed_by_a_get(tmp_path: Path) -> None:
 
 
 def test_a_head_follows_redirects_and_leaves_no_trace(tmp_path: Path) -> None:
-    """Its pick ends with what the last URL says; the GET goes the same way, and a URL that was had does not stop it."""
+    """Its pick ends with the answer of the last URL; the GET takes the same path, and a known URL does not stop it."""
     site = {"/": page("/a", "/h"), "/a": moved("/b"), "/b": file(), "/h": moved("/")}
     policy, harvest, paths = crawl(tmp_path, site, Watching(heads=["/a", "/h"]))
     assert paths == ["/", "HEAD /a", "HEAD /b", "/a", "/b", "HEAD /h", "HEAD /", "/h"]
@@ -169,7 +169,7 @@ def test_a_head_follows_redirects_and_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 522, 524, 408, 429])
 @pytest.mark.parametrize("retries", [0, 2, 3])
 def test_busy_servers_are_asked_again(tmp_path: Path, status: int, retries: int) -> None:
-    """The last answer counts, as an error; a HEAD is treated alike, and its status is no error of its own."""
+    """The last answer counts, as an error; the same for a HEAD, and its status is not a separate error."""
     site = {"/": page("/b"), "/b": page("/never", status=status)}
     policy, _, paths = crawl(tmp_path, site, Watching(heads=["/b"]), retries=retries)
     assert paths == ["/", *["HEAD /b"] * (1 + retries), *["/b"] * (1 + retries)]
@@ -232,7 +232,7 @@ def test_what_robots_txt_forbids_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_what_was_never_recorded_costs_a_request_and_is_missed(tmp_path: Path) -> None:
-    """Linked or behind a redirect; a HEAD that finds nothing is a pick of its own."""
+    """Linked or behind a redirect; a HEAD that finds nothing is a separate pick."""
     policy, harvest, paths = crawl(tmp_path, {"/": page("/x", "/r", "/y"), "/r": moved("/z")}, Watching(heads=["/y"]))
     assert paths == ["/", "/x", "/r", "/z", "HEAD /y", "/y"]
     assert policy.errors == dict.fromkeys(["/x", "/r", "/y"], "unrecorded")
@@ -284,7 +284,7 @@ def test_ignored_extensions_are_not_asked_for_unless_a_redirect_leads_there(tmp_
 
 
 def test_a_root_is_asked_for_whatever_its_extension(tmp_path: Path) -> None:
-    """It is no link that a spider could ignore."""
+    """It is not a link that a spider could ignore."""
     recorded = site_of(tmp_path, {"/a.png": page("/b"), "/b": page()}, roots=["/a.png"])
     assert course(simulate(Watching(), ItemsGoal(), recorded), recorded) == ["/a.png", "/b"]
 
@@ -299,7 +299,7 @@ def test_only_good_pages_have_links_and_items(tmp_path: Path) -> None:
 
 
 def test_a_link_is_offered_once(tmp_path: Path) -> None:
-    """In document order; but to a policy that wants known ones, each time, with what is known of it."""
+    """In document order; but to a policy that wants known ones, each time, with their state."""
     site = {"/": page("/a", "/b"), "/a": page("/b", "/a", "/c", "/"), "/b": page("/c"), "/c": page()}
     policy, _, paths = crawl(tmp_path, site)
     assert paths == ["/", "/a", "/b", "/c"]
@@ -313,7 +313,7 @@ def test_a_link_is_offered_once(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_reads_pages_is_told_where_links_stand(tmp_path: Path) -> None:
-    """Also where only some links of a page are new; one that does not is not told."""
+    """Even if only some links of a page are new; a policy that does not listen receives nothing."""
     site = {"/": page("/a", "/b"), "/a": page("/b", "/c"), "/b": page(), "/c": page()}
     policy, _, _ = crawl(tmp_path, site, Reading())
     last = policy.placed[-1]

@@ -1,4 +1,4 @@
-"""Simulated crawls of recordings in which pages change while they are crawled."""
+"""Simulated crawls of recordings whose pages change during the crawl."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def site_of(folder: Path, *answers: tuple[str, float | None, dict[str, Any]]) ->
 
 
 def test_each_visit_sees_the_page_of_its_time(tmp_path: Path) -> None:
-    """Links come when they are there; what changed is told, and what did not is worth nothing and its goal not asked."""
+    """Links appear when they exist; changes are reported, and unchanged pages have reward 0 without a call of the
+    goal.
+    """
     site = site_of(
         tmp_path, ("/", 1000.0, page("/1")), ("/1", None, page(text="one")), ("/", 1010.0, page("/1", "/2")),
         ("/2", 1010.0, page(text="two")), ("/1", 1025.0, page(text="uno")), ("/2", 1030.0, page(status=410)),
@@ -82,7 +84,7 @@ def test_each_visit_sees_the_page_of_its_time(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_yet_answers_404(tmp_path: Path) -> None:
-    """Also if it is linked, and it is no missing page of the recording; so does where a redirect leads."""
+    """Even if it is linked, and it is not a missing page of the recording; so does the target of a redirect."""
     site = site_of(
         tmp_path, ("/", 0.0, page("/soon", "/moved")), ("/soon", 100.0, page(text="soon")), ("/moved", 0.0, moved("/soon")),
     )  # fmt: skip
@@ -93,7 +95,7 @@ def test_what_is_not_there_yet_answers_404(tmp_path: Path) -> None:
 
 
 def test_failures_and_redirects_change_too(tmp_path: Path) -> None:
-    """A page that was busy is there, and another one leads on."""
+    """A page that was busy exists, and another one redirects."""
     site = site_of(
         tmp_path, ("/", 0.0, page("/busy", "/old")), ("/busy", 0.0, BUSY), ("/busy", 20.0, page(text="here")),
         ("/old", 0.0, page(text="old")), ("/old", 20.0, moved("/new")), ("/new", None, page(text="new")),
@@ -111,7 +113,7 @@ def test_failures_and_redirects_change_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_synthetic_news_site_can_be_recorded(tmp_path: Path) -> None:
-    """A simulated crawl finds each of its articles when it is there, as a crawl of the served site would."""
+    """A simulated crawl finds each of its articles while it exists, as a crawl of the served site would."""
     news = NewsSite(Manner(sections=3, topics=6, archive=60), seed=1, days=1.0)
     with SiteWriter(tmp_path / "news.sqlite", roots=[f"{HOST}/"]) as writer:
         for version in news.versions():
@@ -138,7 +140,7 @@ def test_the_synthetic_news_site_can_be_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_web_of_news_hosts_can_be_recorded(tmp_path: Path) -> None:
-    """From their front pages: a simulated crawl finds what is born on each of them, when it is there."""
+    """From their front pages: a simulated crawl finds the births on each of them, while they exist."""
     manners = [
         Manner(sections=2, topics=4, archive=20, per_hour=2.0, small_world=small) for small in (False, True, False)
     ]

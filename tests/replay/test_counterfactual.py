@@ -47,7 +47,7 @@ def write(path: Path, events: Sequence[dict[str, Any]]) -> Path:
 
 
 def test_shares_by_hand(tmp_path: Path) -> None:
-    """Depth first would have taken the third page; a part of what it asks for was never recorded."""
+    """Depth first would have taken the third page; a part of its requests was never recorded."""
     part: dict[str, Fields] = {path: SITE[path] for path in ("/", "/p", "/1.csv", "/2.csv", "/q", "/r", "/s")}
     site = site_of(tmp_path, part)
     log = write(

@@ -99,7 +99,7 @@ def test_counts_and_efficiencies(site: RecordedSite) -> None:
     """
     harvest = crawled(site)
     found = foraging(harvest, site, window=4 * HOUR)
-    visits = 7 + 7 + 7 + 5 + 2  # of /, /a, /old, /b from 4 on, with what is gone, and /c from 10 on
+    visits = 7 + 7 + 7 + 5 + 2  # of /, /a, /old, /b from 4 on, including withdrawn ones, and /c from 10 on
     assert (harvest.requests, found.downloaded) == (visits - 2, visits - 2), "what is gone does not come back"
     assert (found.relevant, found.sent, found.found) == (5, 5, 5)
     assert found.download_efficiency.whole == found.relevant / found.downloaded
@@ -127,7 +127,7 @@ def test_one_forager_sends_each_young_version_once(site: RecordedSite) -> None:
 
 def test_copies_are_stored_when_they_are_rewarded(site: RecordedSite) -> None:
     """Before that there is none. At 8:30, /a is as at 6:00, and /b is gone for half an hour; at 9:30, /a has changed,
-    too; at 12:00, it is there again, and so is /c.
+    too; at 12:00, it exists again, and so does /c.
     """
     harvest = crawled(site)
     fresh, age = copies(harvest, site, HOUR * np.array([0.0, 4.0, 8.5, 9.5, 12.0]))

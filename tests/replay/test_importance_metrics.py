@@ -47,7 +47,7 @@ def test_crawl_and_stop_with_threshold() -> None:
 
 
 def test_limited_buffer() -> None:
-    """Of two places, one holds a page that is hot; which one stays depends on what the crawl believes."""
+    """Of two places, one holds a hot page; which one stays depends on the crawl's estimates."""
     assert limited_buffer([0, 2, 1], IMPORTANCE, 2) == 50
     assert limited_buffer([0, 2, 1], IMPORTANCE, 2, threshold=3) == 100
     assert limited_buffer([0, 2, 1], IMPORTANCE, 2, estimates=[0.0, 1.0, 2.0, 3.0]) == 0
@@ -60,7 +60,7 @@ def test_limited_buffer() -> None:
 
 
 def test_references() -> None:
-    """Random orders gain 100 / T with each page, the ideal 100 / H until all hot pages are there."""
+    """Random orders gain 100 / T with each page, the ideal 100 / H until all hot pages are visited."""
     assert at_random(np.arange(1, 5), 4).tolist() == [25, 50, 75, 100]
     assert ideal_with_threshold(np.arange(1, 5), 2).tolist() == [50, 100, 100, 100]
     assert ideal_with_threshold(1, 0) == 100

@@ -28,7 +28,7 @@ def path_of(url: str) -> str:
 
 
 class Moving(Watching):
-    """Also gets links to URLs that wait, and those that were fetched; writes down each with its state."""
+    """Also receives links to queued and fetched URLs; records each with its state."""
 
     wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING, State.FETCHED})
 
@@ -83,7 +83,7 @@ class Knowing(Watching):
 
 
 def test_known_links_come_as_keys(tmp_path: Path) -> None:
-    """In document order, between ``place`` and ``learn``, of links that wait, that were fetched, and that a redirect led to."""
+    """In document order, between ``place`` and ``learn``, for queued and fetched links, and redirect targets."""
     site = site_of(
         tmp_path,
         {"/": page("/a", "/b", "/a"), "/a": page("/c", "/b", "/", "/d"), "/b": moved("/e"), "/e": page(),
@@ -110,7 +110,7 @@ def test_keys_change_nothing_else(tmp_path: Path) -> None:
 
 
 def test_keys_are_not_links_that_are_wanted() -> None:
-    """Who asks for links that wait gets those as links, and the keys of the others; seeds have no keys."""
+    """A policy that wants queued links gets those as links, and the keys of the others; seeds have no keys."""
 
     class Both(Recording):
         wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})
@@ -135,7 +135,7 @@ def test_keys_are_not_links_that_are_wanted() -> None:
 
 
 def test_not_now_leaves_a_link_new() -> None:
-    """It is not stored, not counted as given up, and offered again; a link that waits stays where it is."""
+    """It is neither stored nor counted as given up, and offered again; a queued link stays in its place."""
     later = {2: True, 3: True}
 
     class Moody(Recording):
@@ -275,7 +275,7 @@ def test_a_link_that_is_placed_again_begins_anew() -> None:
 
 
 def test_not_now_of_links_whose_page_is_judged_late(tmp_path: Path) -> None:
-    """Links are placed when the reward of their page is there; one that was left then is offered again, too."""
+    """Links are placed when the reward of their page is known; one that was deferred then is offered again, too."""
     site = site_of(tmp_path, {"/": page("/a", "/b", "/now"), "/now": page("/b"), "/b": page(), "/a": page()})
     policy = Second()
     harvest = simulate(policy, lambda outcome: None, site)

@@ -36,7 +36,7 @@ def test_half_of_the_requests_stay_below_the_median() -> None:
 
 
 def test_recorded_times_are_taken_where_they_are_known(tmp_path: Path) -> None:
-    """Elsewhere, and for what was never recorded, a time that is given."""
+    """Otherwise, and for unrecorded URLs, a given time."""
     answers = {"/": page("/a.csv", "/b.csv", "/c"), "/a.csv": file(seconds=3.0), "/b.csv": file("2", seconds=0.5)}
     site = site_of(tmp_path, answers)
     harvest = simulate(BreadthFirst(), FilesGoal(), site, latency=Recorded(site, otherwise=10.0))
@@ -59,6 +59,6 @@ def test_times_that_make_no_sense_are_mistakes(make: Any, arguments: tuple[float
 
 
 def test_a_time_for_the_unknown_makes_sense_too(tmp_path: Path) -> None:
-    """It is no negative number either."""
+    """It is not a negative number either."""
     with pytest.raises(ConfigError, match="-1"):
         Recorded(site_of(tmp_path, {"/": page()}), otherwise=-1)

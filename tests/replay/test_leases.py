@@ -78,7 +78,7 @@ def test_slots_of_one_worker_are_picks_in_flight(tmp_path: Path) -> None:
 
 
 def test_what_lies_ready_was_chosen_with_what_was_known_then(tmp_path: Path) -> None:
-    """So many picks are out as are downloaded and lie ready; those that download are no more than the slots."""
+    """As many picks are in flight as are downloaded and ready; at most as many download as there are slots."""
     site = flat(tmp_path, 100)
     policy = Counting()
     harvest = simulate(policy, FilesGoal(), site, concurrency=Leases(slots=4, ahead=6), latency=1.0)
@@ -98,7 +98,7 @@ def test_what_lies_ready_leaves_in_the_order_in_which_it_was_chosen(tmp_path: Pa
 
 
 def test_a_host_stays_with_a_worker_while_one_of_its_picks_is_out() -> None:
-    """Then whoever has fewest takes it; what another worker has no room for is passed over."""
+    """Then the worker with the fewest takes it; picks for full workers are skipped."""
     desk = Desk(Leases(workers=2, slots=1, ahead=1))
     a, b, c = (Asked(host) for host in "abc")
     for pick in (a, b, a):
@@ -121,7 +121,7 @@ def test_a_host_stays_with_a_worker_while_one_of_its_picks_is_out() -> None:
 
 
 def test_a_policy_that_learns_has_few_out_at_first(tmp_path: Path) -> None:
-    """As live, where only a number is given; with leases, as many are out as these say."""
+    """As in a live crawl with only a number; with leases, as many are in flight as these allow."""
     site = flat(tmp_path, 150)
     learns, ruled, free = Counting(), Counting(), Counting()
     simulate(learns, FilesGoal(), site, concurrency=64, latency=LogNormal(1.0))

@@ -1,4 +1,4 @@
-"""The link floor: in which order a crawl asks that knows the whole site, but has to find what it asks for."""
+"""The link floor: the order of requests of a crawl that knows the whole site, but has to find what it requests."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_site_without_targets_is_not_asked(tmp_path: Path) -> None:
 
 
 def test_what_is_ignored_is_no_way(tmp_path: Path) -> None:
-    """Links to URLs that the spider leaves out neither count nor lead on; redirects to them do."""
+    """Links to URLs that the spider ignores neither count nor lead on; redirects to them do."""
     site = {
         "/": page("/map.png", "/a", "/moved"), "/map.png": page("/1.csv", "/2.csv"), "/a": page("/b"),
         "/b": page("/1.csv"),

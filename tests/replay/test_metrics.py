@@ -1,4 +1,4 @@
-"""The metrics: each against numbers worked out by hand on a harvest that fits into a line, and for what must always hold."""
+"""The metrics: each against numbers computed by hand on a harvest that fits into a line, and for invariants."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def crawls(draw: st.DrawFn) -> Harvest:
 
 
 def test_requests_until_a_share() -> None:
-    """It is the first request after which the share is there, in percent of an exhaustive crawl, or never."""
+    """It is the first request that reaches the share, in percent of an exhaustive crawl, or never."""
     assert requests_until(PARTIAL, 0.25) == 20
     assert requests_until(PARTIAL, 0.5) == 30
     assert requests_until(PARTIAL, 0.75) == 50
@@ -96,14 +96,14 @@ def test_rounding_does_not_cost_a_request(worth: int) -> None:
 
 
 def test_nothing_to_find_is_found_at_once() -> None:
-    """On a site without targets all shares are there before the first request."""
+    """On a site without targets all shares are reached before the first request."""
     harvest = crawl(0, 0, worth=0, target_total=0)
     assert requests_until(harvest, 0.9) == overhead(harvest) == waste_until(harvest) == regret(harvest) == 0
     assert area(harvest) == found_share(harvest) == early_stop(harvest, Plateau()).share == 1
 
 
 def test_a_share_in_percent_is_refused() -> None:
-    """Who means 90 % and writes 90 is told so, instead of never."""
+    """A share of 90 instead of 0.9 is an error, instead of never."""
     with pytest.raises(ConfigError, match=r"90; give one from 0 to 1, 0\.9 for 90 %"):
         requests_until(PARTIAL, 90)
 
@@ -115,7 +115,7 @@ def test_overhead_is_in_requests() -> None:
 
 
 def test_waste_until_a_share_of_the_volume() -> None:
-    """When three quarters of the target bytes are there, 20 of 60 other bytes are too."""
+    """When three quarters of the target bytes are received, 20 of 60 other bytes are too."""
     assert waste_until(PARTIAL, 0.5) == pytest.approx(100 * 10 / 60)
     assert waste_until(PARTIAL, 0.75) == pytest.approx(100 * 20 / 60)
     assert waste_until(PARTIAL) == math.inf
@@ -192,7 +192,7 @@ def test_early_stop_starts_anew_and_leaves_the_plateau_alone() -> None:
 
 
 def test_a_plateau_that_is_never_reached_saves_nothing() -> None:
-    """With the windows of a large crawl a small one goes on to its end."""
+    """With the windows of a large crawl a small one runs to its end."""
     assert early_stop(PARTIAL, Plateau()) == (5, 0.0, 0.0, 0.75)
     assert early_stop(crawl(), Plateau()) == (0, 0.0, 0.0, 0.0)
 
@@ -240,14 +240,14 @@ def test_paired_is_the_paired_t_test() -> None:
 
 
 def test_paired_counts_what_was_never_reached() -> None:
-    """Pairs with an infinite number are left out of the mean, and counted by whose it was."""
+    """Pairs with an infinite number are excluded from the mean, and counted by policy."""
     inf = math.inf
     found = paired([1.0, inf, inf, 4.0, 5.0, inf], [2.0, 1.0, inf, inf, 7.0, 3.0])
     assert (found.difference, found.n, found.only_a, found.only_b, found.neither) == (-1.5, 2, 2, 1, 1)
 
 
 def test_paired_is_not_misled_by_rounding() -> None:
-    """Where all differences are the same there is no deviation, not even one in the sixteenth digit."""
+    """If all differences are equal there is no deviation, not even in the sixteenth digit."""
     for a, b in np.random.default_rng(0).random((200, 2)).tolist():
         for n in (3, 5, 6, 7):
             found = paired([a] * n, [b] * n)

@@ -83,7 +83,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A recording of five pages of different length, one of which has a word in its URL."""
+    """A recording of five pages of different length, one with a word in its URL."""
     names = ("/a", "/bb", "/ccc", "/wine-dddd", "/eeeeeeeeeeeeee")
     return site_of(tmp_path, {"/": page(*names), **{name: page(f"{name}.csv") for name in names},
                               **{f"{name}.csv": file(name) for name in names}}).path  # fmt: skip

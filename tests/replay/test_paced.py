@@ -1,4 +1,4 @@
-"""Simulated crawls at a rate: the clock stands where the next link has its turn."""
+"""Simulated crawls at a rate: the clock advances to the turn of the next link."""
 
 from __future__ import annotations
 

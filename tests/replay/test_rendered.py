@@ -127,7 +127,7 @@ def test_without_a_browser_nothing_is_rendered(site: RecordedSite, tmp_path: Pat
 
 
 def test_with_a_browser_for_all_there_is_no_plain_copy(site: RecordedSite) -> None:
-    """Where the recording has both; what is no page comes as it is."""
+    """If the recording has both; anything but a page is unchanged."""
     harvest = simulate(BreadthFirst(), FilesGoal(), site, render="always")
     assert course(harvest, site) == [
         "/", "/a", *["/a"] * 4, "/news", "/b", "/b", "/static", "/1.csv", "/deep", "/n.csv", "/2.csv",
@@ -178,7 +178,7 @@ def test_a_browser_follows_redirects(tmp_path: Path) -> None:
 @pytest.mark.parametrize("concurrency", [1, 4])
 @pytest.mark.parametrize("latency", [0.0, 0.5])
 def test_budgets_hold_for_what_a_browser_asks_for(site: RecordedSite, concurrency: int, latency: float) -> None:
-    """To the request: the rest is refused, and the page waits again, as live."""
+    """To the request: the rest is refused, and the page is queued again, as in a live crawl."""
     options: dict[str, Any] = {"concurrency": concurrency, "latency": latency}
     whole = simulate(Renders(), FilesGoal(), site, **options)
     for budget in range(1, whole.requests + 2):
@@ -229,7 +229,7 @@ def test_items_of_both_copies_count_once(site: RecordedSite) -> None:
 
 
 def test_pages_that_come_back_are_rendered_besides(site: RecordedSite) -> None:
-    """A rendered page is no visit, and says nothing of changes."""
+    """A rendered page is not a visit, and says nothing about changes."""
 
     class Both(EachAgain):
         seen: ClassVar[list[Outcome]] = []

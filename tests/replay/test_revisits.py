@@ -1,4 +1,4 @@
-"""Simulated crawls that fetch pages again: the clock stands where the next page is due."""
+"""Simulated crawls that revisit pages: the clock advances to the time when the next page is due."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def small(folder: Path) -> RecordedSite:
 
 
 def test_pages_come_back_at_their_times(tmp_path: Path) -> None:
-    """Each some seconds after it came, in the order in which they are due; what is gone does not."""
+    """Each some seconds after its fetch, in the order in which they are due; missing ones are not."""
     policy = EachAgain(every=100.0)
     site = small(tmp_path)
     harvest = simulate(policy, FilesGoal(), site, budget=9, latency=2.0)
@@ -74,7 +74,7 @@ def test_a_policy_that_is_done_with_all_pages_ends(tmp_path: Path) -> None:
 
 
 def test_a_redirect_leads_to_the_same_page_again(tmp_path: Path) -> None:
-    """Though that was fetched before; but not to one that comes back by itself."""
+    """Though that was fetched before; but not to one that is revisited by itself."""
 
     class Patient(EachAgain):
         def again(self, outcome: Outcome) -> Placement | None:

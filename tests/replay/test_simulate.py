@@ -131,7 +131,7 @@ def test_requests_never_exceed_the_budget_and_use_it_up(
     ],
 )
 def test_a_pick_that_is_broken_off_is_released(tmp_path: Path, budget: int, paths: list[str], released: int) -> None:
-    """In the middle of its redirects or retries; a live crawl would go on with it in its next run."""
+    """In the middle of its redirects or retries; a live crawl would continue it in its next run."""
     site = site_of(
         tmp_path,
         {
@@ -154,7 +154,7 @@ class DropsHeads(Watching):
 
 
 def test_what_is_in_flight_at_the_end_arrives(tmp_path: Path) -> None:
-    """With a budget of requests: all that went out come back, and are learnt from."""
+    """With a budget of requests: all that were sent arrive, and are learned from."""
     site = site_of(tmp_path, tree())
     policy = Watching()
     harvest = simulate(policy, FilesGoal(), site, budget=17, concurrency=8, latency=LogNormal(0.2))
@@ -163,7 +163,7 @@ def test_what_is_in_flight_at_the_end_arrives(tmp_path: Path) -> None:
 
 
 def test_bytes_and_seconds_are_budgets_too(tmp_path: Path) -> None:
-    """They are used up by what arrives; what is on its way then still does, but for its redirects."""
+    """They are used up by what arrives; requests in flight then still arrive, without their redirects."""
     site = site_of(tmp_path, tree())
     root = sum(size_of(tree()["/"]))
     harvest = simulate(BreadthFirst(), FilesGoal(), site, budget=Budget(bytes=root + 1))
@@ -193,7 +193,7 @@ def test_a_budget_and_a_plateau_can_be_used_again(tmp_path: Path) -> None:
 
 
 def test_a_refused_connection_gives_its_request_back_at_the_very_end(tmp_path: Path) -> None:
-    """So the last request of a budget is used for something that answers, and redirects that waited for it go on."""
+    """So the last request of a budget gets an answer, and redirects that waited for it continue."""
     refused = failing("failure: DownloadConnectionRefusedError")
     site = site_of(tmp_path, {"/": page("/r", "/a"), "/r": refused, "/a": moved("/b"), "/b": page("/c"), "/c": page()})
     for budget in range(1, 5):
@@ -284,7 +284,7 @@ def test_no_more_are_in_flight_than_allowed_and_no_fewer_than_possible(tmp_path:
 
 
 def test_outcomes_come_back_in_the_order_of_time(tmp_path: Path) -> None:
-    """Those of the same moment in the order in which they were sent; a redirect keeps its place in flight."""
+    """Simultaneous ones in the order of sending; a redirect keeps its place in flight."""
     site = site_of(
         tmp_path,
         {
@@ -403,7 +403,7 @@ def test_empty_pages_and_errors_have_no_text_in_any_recording(tmp_path: Path) ->
 
 
 def test_a_plateau_ends_a_crawl(tmp_path: Path) -> None:
-    """With what it had until then."""
+    """With its finds so far."""
     site = site_of(tmp_path, {"/": page(*(f"/{i}" for i in range(50)))} | {f"/{i}": page() for i in range(50)})
     harvest = simulate(BreadthFirst(), FilesGoal(), site, stop=Plateau(window=5, slope=0.1, decay=1.0, patience=3))
     assert (harvest.requests, harvest.stopped) == (15, "plateau")
@@ -411,7 +411,7 @@ def test_a_plateau_ends_a_crawl(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz"])
 def test_decisions_are_logged_as_live(tmp_path: Path, name: str) -> None:
-    """Each pick, outcome and release, in the order in which they happened; the file is closed at the end."""
+    """Each pick, outcome and release, in order; the file is closed at the end."""
     site = site_of(tmp_path, {"/": page("/a", "/b"), "/a": GONE, "/b": moved("/c"), "/c": page()})
     harvest = simulate(BreadthFirst(), FilesGoal(), site, budget=3, log=EventLog(tmp_path / name), latency=0.25)
     events = list(read_log(tmp_path / name))
@@ -422,7 +422,7 @@ def test_decisions_are_logged_as_live(tmp_path: Path, name: str) -> None:
 
 
 def test_informed_policies_are_informed_and_start_where_they_want(tmp_path: Path) -> None:
-    """They are told the truth first; what they start with counts as had."""
+    """They get the truth first; their start links count as known."""
     site = site_of(tmp_path, tree(8))
     harvest = simulate(Omniscient(), FilesGoal(), site)
     assert harvest.found.tolist() == list(range(9))

@@ -53,7 +53,9 @@ def judge(
 
 
 def test_a_crawl_by_hand(site: RecordedSite) -> None:
-    """It visits /, /a, /new, /b, /data.csv, /c: what redirects or fails is no page, nor is what no crawl asks for."""
+    """It visits /, /a, /new, /b, /data.csv, /c: redirects and failures are not pages, nor are URLs that no crawl
+    requests.
+    """
     importance, visits = judge(site, Measure.of("backlinks", 2))
     assert importance.values.tolist() == [1, 2, 2, 2, 4, 2]  # of /, /a, /b, /data.csv, /c, /new
     assert (importance.facts.n_pages, importance.facts.n_hot, importance.facts.threshold) == (6, 5, 2)
@@ -79,7 +81,7 @@ def test_hot_pages_are_a_share_or_a_number(site: RecordedSite) -> None:
 
 
 def test_importance_from_a_file(site: RecordedSite, tmp_path: Path) -> None:
-    """What it leaves out has none and is never hot; a redirect stands for its page, where the larger number counts."""
+    """URLs missing in it have none and are never hot; a redirect stands for its page, where the larger number counts."""
     (tmp_path / "a.csv").write_text(f"URL,hits\n{url_of('/old')},7\n{url_of('/new')},3\n\n{url_of('/b')}, 2.5\n")
     measure = Measure.of(tmp_path / "a.csv", 4)
     measure.check([site.path])
@@ -158,7 +160,7 @@ def test_a_file_that_makes_no_sense_is_explained(tmp_path: Path, text: str, mess
 
 
 def test_a_measure_that_is_none_is_explained() -> None:
-    """What is neither a name nor a file is answered with what there is."""
+    """Neither a name nor a file: the message lists the valid values."""
     with pytest.raises(
         ConfigError, match=r"give pagerank, backlinks, or a CSV file with a URL and a number in each line"
     ):

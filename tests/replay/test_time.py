@@ -1,4 +1,4 @@
-"""Time in a simulation: what a policy reads of it, when a crawl resumes by itself, and stop rules of one's own."""
+"""Time in a simulation: what a policy reads of it, when a crawl resumes by itself, and custom stop rules."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_time_that_never_comes_ends_a_crawl(tmp_path: Path) -> None:
 
 
 def test_a_status_says_when_a_link_is_due() -> None:
-    """For whoever drives a crawl; the policies that do not say have none."""
+    """For drivers of a crawl; policies without the method have none."""
     policy = Waiting()
     crawl = Crawl(policy, frontier=memory_frontier, clock=Clock(), strict=True)
     crawl.add(links(1030, 1012))
@@ -188,7 +188,7 @@ def test_a_status_says_when_a_link_is_due() -> None:
 
 
 class Satisfied:
-    """A stop rule of one's own: after three targets, or what they may cost. Writes down what it is asked."""
+    """A custom stop rule: after three targets, or a maximum cost. Records its calls."""
 
     reason = "satisfied"
 

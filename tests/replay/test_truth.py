@@ -127,9 +127,7 @@ def test_every_url_has_a_kind(tmp_path: Path) -> None:
 
 
 def test_every_url_leads_somewhere(tmp_path: Path) -> None:
-    """A page to what it links to, each once and in order, a redirect to its target; all else, and what is lost,
-    nowhere.
-    """
+    """A page to its links, each once and in order, a redirect to its target; all others, and missing ones, nowhere."""
     more = {
         "/q": page("/p", "/z", "/p", "/q", "/pic.png"),
         "/again": refresh("/again"),

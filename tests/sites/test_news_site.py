@@ -30,7 +30,7 @@ def site_of(seed: int = 0, days: float = 3.0, **manner: Any) -> NewsSite:
 
 
 def links(html: str) -> list[str]:
-    """Return the paths to which a page links."""
+    """Return the paths that a page links to."""
     return re.findall(r'<a href="([^"]+)"', html)
 
 
@@ -206,7 +206,7 @@ def test_all_versions_of_all_pages_can_be_had() -> None:
     "wrong", [{"validators": "odd"}, {"undated": 2}, {"topics": 3}, {"per_hour": 0}, {"archive": -1}]
 )
 def test_a_wrong_manner_is_named(wrong: Any) -> None:
-    """With what is right."""
+    """With the valid values."""
     with pytest.raises(ValueError, match=r"it is one of|it is a share|a site has|it takes"):
         site_of(**wrong)
 
@@ -241,7 +241,7 @@ def test_it_is_served_by_a_clock_that_runs_a_thousand_times_faster() -> None:
 
 
 def test_a_command_serves_it() -> None:
-    """It says where, and by which clock."""
+    """It prints its address and its clock."""
     command = [
         sys.executable,
         "-m",

@@ -38,7 +38,7 @@ def host_of(url: str) -> str:
 
 
 def ask(server: ProxyServer, url: str) -> tuple[int, bytes]:
-    """Return status and body of what an ordinary client gets through the proxy."""
+    """Return status and body of an ordinary client's request through the proxy."""
     client = urllib.request.build_opener(urllib.request.ProxyHandler({"http": server.url}))
     try:
         with client.open(url, timeout=HANG) as answer:
@@ -74,7 +74,7 @@ def test_hosts_are_quick_slow_and_of_all_kinds() -> None:
 
 
 def test_all_hosts_are_reached_from_each() -> None:
-    """Front pages lead to others, and articles to older ones elsewhere, which are there; without a web, to none."""
+    """Front pages link to others, and articles to older ones elsewhere, which exist; without a web, to none."""
     web, at = NewsWeb(TINY, days=1.0), BEGIN + 12 * HOUR
     for some in (web, *(NewsWeb(TINY[:1] * 20, seed=seed, days=0.1) for seed in range(3))):
         fronts = {root: {link for link in links(some.answer(root, at)) if "://" in link} for root in some.roots}
@@ -111,7 +111,7 @@ def test_all_versions_of_all_pages_can_be_had() -> None:
 
 
 def test_a_proxy_serves_it_and_remembers_who_was_asked_when() -> None:
-    """Each host has its pages and its robots.txt; what is no host is 502, and what is no whole URL is 400."""
+    """Each host has its pages and its robots.txt; an unknown host gives 502, and an incomplete URL 400."""
     clock = FastClock(1000.0, BEGIN + DAY)
     web = NewsWeb(TINY, clock=clock)
     with ProxyServer(web, validators=True) as server:
@@ -138,7 +138,7 @@ def test_a_proxy_serves_it_and_remembers_who_was_asked_when() -> None:
 
 @pytest.mark.slow
 def test_a_command_serves_it() -> None:
-    """It says where, by which clock, and what is behind it; the options of one site are refused."""
+    """It prints its address, its clock, and its hosts; the options of one site are refused."""
     command = [sys.executable, "-m", "scrapy_focus.lab.sites.news", "--port", "0", "--hosts", "3", "--days", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -158,7 +158,7 @@ def test_a_command_serves_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "sentence"), [(["--hosts", "3", "--far"], "a manner of its own"), (["--hosts", "1"], "2 to 100 hosts")]
+    ("more", "sentence"), [(["--hosts", "3", "--far"], "all sites differ"), (["--hosts", "1"], "2 to 100 hosts")]
 )
 def test_what_cannot_be_meant_is_said(more: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The options of one site are not for a web, and one host is none."""

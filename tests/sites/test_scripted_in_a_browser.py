@@ -46,7 +46,7 @@ class Shown:
         return self.page
 
     def links(self) -> list[str]:
-        """Return to what the page links, each once."""
+        """Return the links of the page, each once."""
         assert self.errors == []
         return list(dict.fromkeys(self.page.evaluate(PAGE_LINKS)))
 
@@ -133,7 +133,7 @@ def test_exports_are_downloaded(shown: Shown, path: str) -> None:
 
 
 def test_assets_are_fetched_once(shown: Shown) -> None:
-    """Whoever lets the browser keep them gets the bundle, the style sheet, the font and the images once for all pages."""
+    """If the browser may keep them, it loads the bundle, the style sheet, the font and the images once for all pages."""
     for path in SITE.html_paths("news"):
         with shown.page.expect_request("**/beacon"):
             shown.open(path, "document.readyState === 'complete' && document.fonts.status === 'loaded'")

@@ -30,7 +30,7 @@ def small(*apis: Api, seed: int = 0, **rest: Any) -> ScriptedSite:
 
 
 def reached(site: ScriptedSite, *, rendered: bool) -> set[str]:
-    """Return all paths to which links lead from the first page."""
+    """Return all paths that links lead to from the first page."""
     found, queue = {"/"}, ["/"]
     for path in queue:
         for link in site.rendered_links(path) if rendered else site.plain_links(path):
@@ -90,7 +90,7 @@ def test_it_is_a_function_of_the_seed() -> None:
     "site", [small(), *(ScriptedSite(mix=mix) for mix in MIXES.values())], ids=["small", *map(str, MIXES)]
 )
 def test_everything_is_reached_by_rendered_links(site: ScriptedSite) -> None:
-    """From the first page to every page and every file, and to nothing else; without scripts, to what is not behind them."""
+    """From the first page to every page and every file, and to nothing else; without scripts, only to plain parts."""
     pages, targets = list(site.html_paths()), list(site.targets())
     assert (len(pages), len(targets)) == (site.n_pages, site.n_targets)
     assert reached(site, rendered=True) == {*pages, *targets}
@@ -168,7 +168,7 @@ def test_each_api_can_be_walked(make: str, shape: str) -> None:
 
 
 def test_apis_end() -> None:
-    """A page beyond the last is empty or missing, as are datasets of other numbers; no page of the app is there."""
+    """A page beyond the last is empty or missing, as are datasets of other numbers; no page of the app exists there."""
     site = small()
     names = {section.make: name for name, section in site.sections.items()}
     with SiteServer(site) as server:
@@ -224,7 +224,7 @@ def test_collections_and_exports() -> None:
 
 
 def test_assets_may_be_kept_for_a_day() -> None:
-    """All that pages load besides is there, says for how long it holds, and is of the usual size; nothing else says so."""
+    """All assets of pages exist, with a lifetime, and are of the usual size; nothing else has a lifetime."""
     site = small()
     with SiteServer(site, validators=True) as server:
         html = site.fetch("/news/1").body.decode()
@@ -270,7 +270,7 @@ def test_a_site_may_have_one_kind_only(kind: str) -> None:
 
 
 def test_wrong_parameters_are_named() -> None:
-    """With what was given, and what to give."""
+    """With the given value, and the valid ones."""
     with pytest.raises(ValueError, match="news=-1 was given"):
         Mix(news=-1)
     with pytest.raises(ValueError, match="per_app_list=0 leaves"):

@@ -249,7 +249,7 @@ def test_refused_clients_may_finish(server: SiteServer, monkeypatch: pytest.Monk
     ids=["words", "version", "long", "headers"],
 )
 def test_nonsense_is_a_bad_request(server: SiteServer, request_bytes: bytes) -> None:
-    """What is not a request is answered with 400, and the server goes on."""
+    """An invalid request is answered with 400, and the server continues."""
     assert raw(server, request_bytes).startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert urllib.request.urlopen(server.url + "next").read() == b"/next"
 
@@ -340,7 +340,7 @@ def test_latency_delays_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_messages_of_errors() -> None:
-    """Wrong arguments and wrong times are refused with what was given and what to do."""
+    """Wrong arguments and wrong times are refused with the given value and what to do."""
     with pytest.raises(ValueError, match=r"but latency=-1 was given; use 0 for none"):
         SiteServer(Tiny(), latency=-1)
     with pytest.raises(RuntimeError, match=r"not running; write `with SiteServer\(site\) as server:`"):

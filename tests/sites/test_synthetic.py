@@ -241,7 +241,7 @@ def test_calendar_never_ends(site: StatisticsPortal) -> None:
     ],
 )
 def test_unknown_addresses_are_missing(site: StatisticsPortal, path: str) -> None:
-    """An address that the site does not use is answered with a page of status 404 and is no target."""
+    """An unused address is answered with a page of status 404 and is not a target."""
     page = site.fetch(path)
     assert (page.status, page.mime, page.location) == (404, HTML, None)
     assert page.size == len(page.body) > 0
@@ -309,7 +309,7 @@ def test_repr_says_how_to_make_it_again(site: StatisticsPortal) -> None:
 
 
 def test_a_calendar_that_ends() -> None:
-    """Without an endless calendar only one year of it is there, and all else is the same."""
+    """Without an endless calendar only one year of it exists, and all else is the same."""
     endless, ending = StatisticsPortal(pages=200), StatisticsPortal(pages=200, endless=False)
     assert ending.fetch("/calendar/2024-12").status == 200
     assert ending.fetch("/calendar/2024-12-24").status == 200
