@@ -108,7 +108,7 @@ def test_a_folder_without_a_root_page(folder: Path, tmp_path: Path) -> None:
     """The error names the pages that there are, those near the top first, and no file is made."""
     path = tmp_path / "site.sqlite"
     expected = (
-        f"{folder.parent} has no HTML page /index.html, for the root {HOME}: start at one that is there, as "
+        f"{folder.parent} has no HTML page /index.html, for the root {HOME}: start at one that exists, as "
         "root=http://localhost/site/index.html, http://localhost/site/sub/index.html"
     )
     with pytest.raises(RecordingError) as raised:
