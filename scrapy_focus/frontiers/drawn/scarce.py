@@ -1,4 +1,4 @@
-"""What is remembered of an arm of which nearly all links wait on hosts that can take nothing."""
+"""The cache for an arm whose queued links are nearly all on hosts that can take nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_HOSTS = 64  # where they are more, they are not remembered
+_HOSTS = 64  # with more, they are not cached
 
 
 class Scarce:
-    """The links of an arm whose hosts were not closed when somebody looked, and all that came since.
+    """The links of an arm whose hosts were open at the last look, and all added since.
 
-    ``kept`` are these, or ``None`` where they were more than half of the arm; ``hosts`` are at least all hosts of these
-    links, or ``None`` where they are many. It is good as long as no host is opened again.
+    ``kept`` are these, or ``None`` if they were more than half of the arm; ``hosts`` are at least all hosts of these
+    links, or ``None`` if there are many. It is valid until a host is opened again.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class Scarce:
         self.hosts: set[int] | None = set(found.tolist()) if len(found) <= _HOSTS else None
 
     def is_shut(self, shut: NDArray[np.bool_]) -> bool:
-        """Whether nothing is left where these hosts take nothing; ``False`` where that is not known."""
+        """Whether nothing is left if these hosts take nothing; ``False`` if unknown."""
         return self.hosts is not None and all(shut[host] for host in self.hosts)
 
     def insert(self, slot: int, age: int, ages: Sequence[int], host: int) -> None:
-        """A link came."""
+        """Add a link."""
         if self.kept is not None:
             self.kept.insert(slot, age, ages)
         if self.hosts is not None:
@@ -53,12 +53,14 @@ class Scarce:
                 self.hosts = None
 
     def discard(self, slot: int, age: int, ages: Sequence[int]) -> None:
-        """A link left."""
+        """Remove a link."""
         if self.kept is not None:
             self.kept.discard(slot, age, ages)
 
     def check(self, slots: list[int], unclosed: list[int], hosts: Sequence[int], ages: Sequence[int]) -> None:
-        """Raise FrontierError if an invariant does not hold; given all slots of the arm, and those not closed."""
+        """Raise FrontierError if an invariant is broken; the arguments are all slots of the arm, and those on open
+        hosts.
+        """
         if self.kept is not None:
             self.kept.check(ages, "what is left of an arm")
             kept = {*self.kept.slots().tolist()}

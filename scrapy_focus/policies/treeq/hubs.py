@@ -16,7 +16,7 @@ _BEFORE = 2.0  # links that the share of all counts for
 class Hubs:
     """How many links of each page were fetched, and how many of these were relevant.
 
-    Pages have numbers of two bytes, which the links found on them carry; 0 is no page. It takes 1.3 MB.
+    Pages have numbers of two bytes, which the links found on them carry; 0 means none. It takes 1.3 MB.
 
     Examples
     --------
