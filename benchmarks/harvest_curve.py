@@ -1,4 +1,4 @@
-"""The picture of the README: targets found against requests sent, in live crawls over HTTP.
+"""The picture docs/_static/harvest.png: targets found against requests sent, in live crawls over HTTP.
 
 Measured as in ``real_sites.py``, with the whole curve: the mean over the seeds, and a band from the least to the most. ::
 
