@@ -48,15 +48,15 @@ def solve(
     >>> solve(np.array([0, 0, 1]), np.array([1, 2, 2]), is_page=np.ones(3, bool), damping=0.5).round(3).tolist()
     [0.727, 0.909, 1.364]
     """
-    from scipy.sparse import csr_array
-
     n, n_pages = len(is_page), max(1, np.count_nonzero(is_page))
+    source, target = source.astype(np.intp), target.astype(np.intp)  # of smaller ones NumPy makes such each time
     n_links = np.bincount(source, minlength=n) + (0 if outside is None else outside)
-    votes: Any = csr_array((1 / n_links[source], (target, source)), shape=(n, n))
+    share = 1 / np.maximum(n_links, 1)
     dangling = is_page & (n_links == 0)
     rank: NDArray[np.float64] = is_page.astype(np.float64)
     while True:
-        fresh = (1 - damping) + damping * (votes @ rank + rank[dangling].sum() / n_pages)
+        votes = np.bincount(target, (share * rank)[source], n)
+        fresh = (1 - damping) + damping * (votes + rank[dangling].sum() / n_pages)
         fresh[~is_page] = 0
         change = np.abs(fresh - rank).sum() / n_pages
         rank = fresh
