@@ -13,7 +13,7 @@ PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quie
 demo: $(VENV)/installed
 	$(VENV)/bin/focus demo --out demo-output
 
-demo-topic: $(VENV)/installed
+demo-topic: $(VENV)/installed-topic
 	$(PY) example_project/topic_demo.py
 
 demo-important: $(VENV)/installed
@@ -69,8 +69,8 @@ $(VENV)/installed: setup.cfg pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/installed-structured: setup.cfg pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[structured]'
+$(VENV)/installed-topic $(VENV)/installed-structured: $(VENV)/installed-%: setup.cfg pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[$*]'
 	touch $@ $(VENV)/installed
 
 $(VENV)/installed-test: setup.cfg pyproject.toml | $(VENV)/bin/python

@@ -15,7 +15,7 @@ takes long. ::
     python benchmarks/long_crawl.py --pages 1000000 --minutes 30 --set JOBDIR=    # the same without one, in memory
 
 Writes ``benchmarks/long_crawl.csv`` and ``benchmarks/long_crawl.png`` (``--output``), for which matplotlib is needed:
-``pip install -e ".[plots]"``.
+``pip install -e ".[lab]"``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ Ray is imported when an engine is created, as most crawls do not need it.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import os
 import pickle
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_focus.cluster.messages import LeaderClosed
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError, ResumeError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.printable import REASON, brief, printable, printable_elsewhere, printable_logger, reason_of
 
 if TYPE_CHECKING:
@@ -179,11 +179,7 @@ class RayEngine:
 
     def __init__(self, address: str, name: str, plan: Mapping[str, Any] | None = None) -> None:
         check_address(address)
-        if importlib.util.find_spec("ray") is None:
-            raise ConfigError(
-                f"FOCUS_CLUSTER is {brief(address)}, which needs Ray, and Ray is not installed: pip install "
-                "scrapy-focus[cluster]"
-            )
+        require_extra("a crawl on several machines", "cluster", "ray")
         self.address = address
         self.name = name
         self._packed = None if plan is None else zlib.compress(pickle.dumps(dict(plan)))

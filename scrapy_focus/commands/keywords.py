@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.finders.kit.commands.base import FocusCommand, read_numbers, refuse_arguments, say, try_out
+from scrapy_focus.core.extras import require_extra
+from scrapy_focus.finders.kit.commands.base import FocusCommand, called, read_numbers, refuse_arguments, say, try_out
 
 if TYPE_CHECKING:
     import argparse
@@ -61,6 +62,7 @@ class KeywordsCommand(FocusCommand):
         read_numbers(opts, "limit")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        require_extra(called(self.command), "topic", "gensim")
         _expand(opts)
         return 0
 

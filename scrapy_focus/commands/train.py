@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.printable import counted
 from scrapy_focus.finders.kit.commands.base import (
     FocusCommand,
+    called,
     make_console,
     read_numbers,
     refuse_arguments,
@@ -86,6 +88,9 @@ class TrainCommand(FocusCommand):
         read_numbers(opts, "epochs")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        require_extra(called(self.command), "topic", "sklearn", *(["gensim"] if opts.vectors else []))
+        if opts.neural:
+            require_extra("--neural", "neural", "torch")
         _train(opts)
         return 0
 

@@ -11,6 +11,10 @@ class ConfigError(FocusError):
     """A setting or argument cannot be used. Raised during the setup of a crawl, which then does not start."""
 
 
+class MissingPackageError(ConfigError):
+    """An optional package is not installed. Raised before a command or a crawl begins; it says how to install it."""
+
+
 class PolicyError(FocusError):
     """A policy broke its contract. Raised by the crawl when it is strict; logged and counted otherwise."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.printable import PARAGRAPH, brief, printable
 from scrapy_focus.web.entities import SYNTAXES, Reading, may_have_entities, read_entities
 from scrapy_focus.web.html import parsed
@@ -64,11 +64,7 @@ class StructuredDataGoal:
 
     def __init__(self, types: Collection[str] = (), syntaxes: Collection[str] = SYNTAXES, least: int = 1) -> None:
         _check_parameters(types, syntaxes, least)
-        if find_spec("extruct") is None:
-            raise ConfigError(
-                "reading structured data needs the package extruct, which is not installed; pip install "
-                '"scrapy-focus[structured]" installs it'
-            )
+        require_extra("reading structured data", "structured", "extruct")
         self.given = tuple(types)
         self.names = tuple(dict.fromkeys(map(_checked, types)))
         wanted = set(map(_syntax, syntaxes))

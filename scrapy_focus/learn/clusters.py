@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -210,13 +210,11 @@ class _Dense:
         self._size = n_clusters
 
     def load(self, sums: NDArray[np.float32]) -> None:
-        try:
-            import hnswlib
-        except ImportError as error:
-            raise ConfigError(
-                "index='hnswlib' needs the package hnswlib: pip install 'scrapy-focus[hnsw]' (its build needs a C++ "
-                "compiler), or use index='numpy', which finds the same clusters"
-            ) from error
+        require_extra(
+            "index='hnswlib'", "hnsw", "hnswlib", otherwise="use index='numpy', which finds the same clusters"
+        )
+        import hnswlib
+
         self._room = max(1024, 2 * sums.shape[1])
         self._size = sums.shape[1]
         self._index = hnswlib.BFIndex(space="cosine", dim=self.dim)

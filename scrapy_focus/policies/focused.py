@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.frontier import Ranked
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
@@ -98,6 +99,7 @@ class Focused(Policy):
     batch: int = parameter("Labels to collect before each training after the first.", default=10, at_least=1)
 
     def __attrs_post_init__(self) -> None:
+        require_extra("Focused", "topic", "sklearn")
         self.steps = 0
         self.classifier = OnlineClassifier(n_features=N_FEATURES, batch=self.batch)
         self._warming = True

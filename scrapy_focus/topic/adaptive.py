@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.learn.modelfile import digest_of
 from scrapy_focus.topic.background import Background, Bag, Words
 from scrapy_focus.topic.drift import Drift, Halves, missed
@@ -119,6 +120,7 @@ class AdaptiveRelevance:
         frequency: float | None = None,
         seed: int = 0,
     ) -> None:
+        require_extra("learning a topic from pages", "topic", "sklearn")
         if not positives and not keywords:
             raise ConfigError("there is nothing to go by; give texts of pages on the topic, keywords, or both")
         if frequency is not None and not 0 < frequency < 1:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
@@ -335,8 +336,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _gensim() -> Any:
-    try:
-        from gensim import models
-    except ImportError as error:
-        raise ConfigError("word vectors need the package gensim; install it: pip install gensim") from error
+    require_extra("reading word vectors", "topic", "gensim")
+    from gensim import models
+
     return models

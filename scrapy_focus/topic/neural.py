@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.learn.modelfile import digest_of, write_model
 from scrapy_focus.topic.expansion import entry_of
 from scrapy_focus.topic.relevance import SURE, UNSURE, check_classes
@@ -270,8 +271,7 @@ def _odds(net: Any, rows: list[NDArray[np.int64]]) -> Any:
 
 
 def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise ConfigError("a neural model needs PyTorch; install it: pip install torch") from error
+    require_extra("a neural model", "neural", "torch")
+    import torch
+
     return torch

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.learn.modelfile import digest_of, write_model
 from scrapy_focus.topic.nearby import weights_nearby
 from scrapy_focus.web.words import numbers_of, words_of
@@ -101,6 +102,7 @@ class LinearRelevance:
         ConfigError
             If there are not examples of both classes, or they have no words.
         """
+        require_extra("learning a topic from pages", "topic", "sklearn")
         from sklearn.linear_model import LogisticRegression
 
         y = np.asarray(labels, bool)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.topic.relevance import check_classes
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def cross_validate(
     ConfigError
         If there are fewer examples of a class than folds.
     """
+    require_extra("measuring a model", "topic", "sklearn")
     from sklearn.model_selection import StratifiedKFold
 
     y = np.asarray(labels, bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_whole_addresses_are_taken_as_they_are() -> None:
 
 def test_without_extruct_one_line_says_how_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the crawl starts."""
-    monkeypatch.setattr(structured, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "extruct", None)
     with pytest.raises(ConfigError, match=r'pip install "scrapy-focus\[structured\]"'):
         StructuredDataGoal()
 

@@ -354,7 +354,7 @@ def test_records_that_make_no_sense(tmp_path: Path) -> None:
 def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
     monkeypatch.setitem(sys.modules, "warcio", None)
-    with pytest.raises(ConfigError, match=r"pip install scrapy-focus\[warc\]"):
+    with pytest.raises(ConfigError, match=r'needs warcio: pip install "scrapy-focus\[lab\]"'):
         record(WarcImporter(WGET), tmp_path / "site.sqlite")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -122,7 +123,7 @@ def test_what_cannot_be_looked_for_is_said_in_one_line(settings: dict[str, Any],
 
 def test_without_extruct_the_setting_says_how_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line."""
-    monkeypatch.setattr(structured, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "extruct", None)
     with pytest.raises(ConfigError, match=r"FOCUS_STRUCTURED: .*pip install \"scrapy-focus\[structured\]\""):
         Config.from_settings(Settings({"FOCUS_STRUCTURED": "Recipe"}), TreeQ)
 

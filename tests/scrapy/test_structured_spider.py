@@ -385,8 +385,8 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
 
 def test_extruct_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, the message contains the command that installs it."""
-    monkeypatch.setattr("scrapy_focus.goals.structured.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r'pip install "scrapy-focus\[structured\]" installs it'):
+    monkeypatch.setitem(sys.modules, "extruct", None)
+    with pytest.raises(UsageError, match=r'needs extruct: pip install "scrapy-focus\[structured\]"'):
         StructuredSpider(seeds=SEED, types="Recipe")
 
 

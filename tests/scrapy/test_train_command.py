@@ -161,7 +161,7 @@ def test_a_neural_model_needs_pytorch(folder: Path, capsys: pytest.CaptureFixtur
     try:
         import torch  # noqa: F401
     except ImportError:
-        assert "pip install torch" in call(capsys, *TRAIN, "--neural", expect=1)
+        assert 'needs PyTorch: pip install "scrapy-focus[neural]"' in call(capsys, *TRAIN, "--neural", expect=2)
     else:
         assert "Words that say" not in call(capsys, *TRAIN, "--neural", "--epochs", "1", "--folds", "2")
         assert type(load_relevance("model.npz")).__name__ == "NeuralRelevance"

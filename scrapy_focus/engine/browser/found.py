@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from scrapy_focus.core.extras import install_command, is_installed
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
@@ -21,7 +23,7 @@ SCHEMES = ("http", "https")
 
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a remote browser
 
-_INSTALL = 'pip install "scrapy-focus[playwright]"'
+_INSTALL = install_command("playwright")
 _DIED = "TargetClosedError"  # of Playwright, which may not be installed; other errors concern the page
 _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -59,7 +61,7 @@ def find_browser(settings: BaseSettings) -> Found:
     No program is started for this.
     """
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
-    if find_spec("scrapy_playwright") is None:
+    if not is_installed("scrapy_playwright"):
         return Found(
             reason=f"scrapy-playwright is not installed ({_INSTALL})", advice=f"run {install_commands(settings)}"
         )

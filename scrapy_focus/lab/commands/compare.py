@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.finders.kit.commands.base import FocusCommand, make, make_console, one_line, read_numbers, say
+from scrapy_focus.core.extras import require_extra
+from scrapy_focus.finders.kit.commands.base import FocusCommand, called, make, make_console, one_line, read_numbers, say
 
 if TYPE_CHECKING:
     import argparse
@@ -106,6 +107,7 @@ class CompareCommand(FocusCommand):
         from scrapy_focus.lab.replay.importance import HOT, KNOWN_METRICS
         from scrapy_focus.lab.replay.metrics import METRICS
 
+        require_extra(called(self.command), "lab", "sklearn")
         known: Mapping[str, Metric[Any]] = METRICS
         metrics, policies = ["requests_90"], POLICIES
         if opts.importance is not None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.lab.compare.pairs import Paired, paired
 from scrapy_focus.lab.compare.runs import Conditions, Run, SiteFacts, Task, read_latency, run_all
@@ -278,6 +279,7 @@ def compare(
     ConfigError
         If an argument cannot be used.
     """
+    require_extra("comparing policies", "lab", "sklearn")
     specs = [PolicySpec.of(policy) for policy in policies]
     paths = [site.path if isinstance(site, RecordedSite) else Path(site) for site in sites]
     numbers = list(seeds)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,7 @@ def paired(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
     >>> found.difference, found.sd, found.n, round(found.p, 4), found.only_a
     (2.0, 1.0, 3, 0.0742, 1)
     """
+    require_extra("comparing policies", "lab", "sklearn")
     from scipy.stats import t
 
     if len(values_a) != len(values_b):

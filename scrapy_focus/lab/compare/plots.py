@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,12 +96,7 @@ def require_matplotlib() -> None:
     ConfigError
         If they cannot.
     """
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(
-            f"plots need matplotlib ({error}): pip install 'scrapy-focus[plots]', or do without plots (--no-plots)"
-        ) from error
+    require_extra("drawing plots", "lab", "matplotlib", otherwise="do without them (--no-plots)")
 
 
 def panels_of(comparison: Comparison) -> tuple[PanelName, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class TextStates:
     def __init__(self, *, k: int = 50, sample: int = 300, seed: int = 0) -> None:
         if k < 1 or sample < 1:
             raise ValueError(f"k={k!r}, sample={sample!r}; both are whole numbers from 1")
+        require_extra("this mode of Foragers", "topic", "sklearn")
         import sklearn.cluster
         import sklearn.decomposition
         import sklearn.feature_extraction  # noqa: F401 (half a second, that no page of a crawl shall wait)

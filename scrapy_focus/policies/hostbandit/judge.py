@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, HashedLogistic
 from scrapy_focus.policies.hostbandit.bayes import HashedBayes
@@ -30,6 +31,7 @@ class Descent:
     """scikit-learn's ``SGDClassifier``, which learns from a few examples at a time."""
 
     def __init__(self) -> None:
+        require_extra("classifier='sgd' of HostBandit", "topic", "sklearn")
         self._model = OnlineClassifier(n_features=N_FEATURES, batch=_BATCH)
 
     def decide(self, rows: NDArray[np.uint16]) -> NDArray[np.float64]:

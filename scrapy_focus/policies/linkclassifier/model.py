@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from scrapy_focus.policies.linkclassifier.words import ANCHOR, AROUND, SORTS, URL, number, sort_of
 
@@ -65,6 +64,8 @@ class LinkModel:
 
     def score(self, rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
         """Return how likely each link is of the first class, shape (len(rows),)."""
+        from scipy.special import expit
+
         owners, columns = _known(rows, self.numbers)
         scores: NDArray[np.float64] = expit(self.bias + np.bincount(owners, self.weights[columns], len(rows)))
         return scores

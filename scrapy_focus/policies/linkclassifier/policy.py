@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.frontier import Ranked
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted
@@ -138,6 +139,7 @@ class OnlineLinkClassifier(TopicPolicy):
     hub_links: int = parameter("Relevant pages that a hub links to, at least.", default=2, at_least=1)
 
     def __attrs_post_init__(self) -> None:
+        require_extra("OnlineLinkClassifier", "topic", "sklearn")
         super().__attrs_post_init__()
         self.trained = 0  # times
         self.models: list[LinkModel | None] = [None, None]  # by arm

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from attrs import field
 
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.frontier import Ranked
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted, printable
@@ -140,6 +141,7 @@ class TagPath(GroupsTagPaths):
     )
 
     def __attrs_post_init__(self) -> None:
+        require_extra("TagPath", "topic", "sklearn")
         super().__attrs_post_init__()
         self.stats = ArmStats()
         self.steps = 0

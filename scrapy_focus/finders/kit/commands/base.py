@@ -14,7 +14,7 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.errors import ConfigError, FocusError, MissingPackageError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.printable import LINE, printable, reason_of
 
@@ -31,9 +31,9 @@ _WIDTH = 120  # of a line, where there is no terminal
 class FocusCommand(ScrapyCommand):
     """A command that ends with status 0, or with a sentence that says what to do and another status.
 
-    A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, a
-    :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` with status 1. A subclass says in class attributes
-    what it is for.
+    A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, and so does a package that is not
+    installed. Another :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` ends it with status 1. A subclass
+    says in class attributes what it is for.
     """
 
     requires_crawler_process = False
@@ -74,7 +74,7 @@ class FocusCommand(ScrapyCommand):
             self.exitcode = self.work(args, opts)
         except FocusError as error:
             print(one_line(f"Error: {error}"), file=sys.stderr)
-            self.exitcode = 1
+            self.exitcode = 2 if isinstance(error, MissingPackageError) else 1
 
     @abstractmethod
     def check(self, args: list[str], opts: argparse.Namespace) -> None:

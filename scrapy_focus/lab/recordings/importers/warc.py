@@ -17,7 +17,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.lab.recordings.html import LARGEST, decompress, get_header
 from scrapy_focus.lab.recordings.importers.base import FirstPage, identity, merge_headers
@@ -63,7 +64,7 @@ class _Record(NamedTuple):
 class WarcImporter:
     """Imports the answers to GET requests in web archives; the first one of each URL.
 
-    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. What can be read before the
+    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install "scrapy-focus[lab]"``. What can be read before the
     end of a file that is damaged or was cut off is recorded; the error comes then, and the recording is unfinished.
 
     Parameters
@@ -332,10 +333,7 @@ class _Stream:
 
 
 def _check(path: Path) -> None:
-    try:
-        import warcio  # noqa: F401
-    except ImportError as error:
-        raise ConfigError("web archives are read with warcio: pip install scrapy-focus[warc]") from error
+    require_extra("reading web archives", "lab", "warcio")
     try:
         with _Stream(path) as stream:
             start = stream.read(max(map(len, _STARTS)))
