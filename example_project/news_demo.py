@@ -106,7 +106,7 @@ def main() -> None:
         f"at the same time, at a rate of {options.rate} each: as often as each page is expected to have something new, "
         "and all pages in turn."
     )
-    console.print(f"[bold]scrapy focus-watch URL --rate {options.rate} --for {options.hours:g}h --out watched")
+    console.print(f"[bold]focus watch URL --rate {options.rate} --for {options.hours:g}h --out watched")
     with SiteServer(site, validators=True) as server:
         site.origin = server.url.rstrip("/")
         began = clock()

@@ -74,7 +74,7 @@ def main() -> None:
     console.rule(f"a made-up web: {web.hosts:,} hosts, {there.hosts:,} of them with pages on {options.topic}")
     write_examples(web, options.topic, out, examples=EXAMPLES)
 
-    console.print("[bold]scrapy focus-train --positive positive --negative negative")
+    console.print("[bold]focus train --positive positive --negative negative")
     folders = ["--positive", str(out / "positive"), "--negative", str(out / "negative")]
     scrapy("focus-train", *folders, "--out", str(out / "model.npz"))
 

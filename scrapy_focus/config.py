@@ -355,7 +355,7 @@ class Config:
         if isinstance(policy, NeedsTruth) and policy.needs_truth:
             raise ConfigError(
                 f"FOCUS_POLICY is {name}, which is given the truth about a site beforehand: it can "
-                "only be tried on recorded ones, with scrapy focus-compare"
+                "only be tried on recorded ones, with focus compare"
             )
         return policy
 
@@ -541,7 +541,7 @@ class Config:
         if learning(topic_of(self.goal)) is not None:
             raise ConfigError(
                 f"{said}, with which a topic that learns from the pages does not work yet: each machine would learn "
-                "for itself; train a model with scrapy focus-train, and set FOCUS_TOPIC to its file"
+                "for itself; train a model with focus train, and set FOCUS_TOPIC to its file"
             )
         for row in (*ROWS.values(), *rows):
             value = None if row.in_cluster else settings.get(row.name)

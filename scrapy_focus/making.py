@@ -221,7 +221,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     try:
         if job.is_new and not may_begin:
             raise StorageError(
-                f"{folder} has no crawl any more: bring it back, or end the crawl with scrapy focus-stop, and use "
+                f"{folder} has no crawl any more: bring it back, or end the crawl with focus stop, and use "
                 "another JOBDIR"
             )
         crawl = make_crawl(

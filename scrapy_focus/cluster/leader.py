@@ -170,7 +170,7 @@ class Leader:
             self.counts["refused_workers"] += 1
             return Welcome(
                 refused=f"its settings differ from those of the crawl: {said}; use the same settings on all "
-                "machines, or end the crawl with scrapy focus-stop"
+                "machines, or end the crawl with focus stop"
             )
         try:
             return self._welcome(hello, now)

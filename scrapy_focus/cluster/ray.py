@@ -106,7 +106,7 @@ class LeaderActor:
         if method == "join" and known not in ("", _actor_id()) and _began(self.leader):
             raise ConfigError(
                 f"the crawl {brief(self.name)} started again on {socket.gethostname()}, without the folder of the one "
-                "that this worker joined; end it with scrapy focus-stop, and start first where that folder is"
+                "that this worker joined; end it with focus stop, and start first where that folder is"
             )
         try:
             return getattr(self.leader, method)(*args)

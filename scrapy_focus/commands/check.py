@@ -61,7 +61,7 @@ def _conclusion(jobdir: Path, checkup: Checkup, *, fixed: bool) -> list[str]:
         first = f"; the next run goes through {events} first" if checkup.events else ""
         return [*lines, f"{jobdir} is well{' now' if checkup.done else ''}{first}"]
     if not fixed:
-        return [f"{jobdir} is not well; scrapy focus-check --fix {jobdir} repairs what can be repaired"]
+        return [f"{jobdir} is not well; focus check --fix {jobdir} repairs what can be repaired"]
     still = [f"wrong still: {what}" for what in checkup.found]
     return [*lines, *still, f"{jobdir} is not well, and this cannot be repaired"]
 

@@ -56,7 +56,7 @@ class KeywordsCommand(FocusCommand):
         refuse_arguments(self.command, args)
         for name, what in (("keywords", "FILE"), ("corpus", "DIR")):
             if not getattr(opts, name):
-                raise UsageError(f"--{name} {what} is missing; scrapy focus-keywords -h says what it takes")
+                raise UsageError(f"--{name} {what} is missing; focus keywords -h says what it takes")
         if bool(opts.vectors) == bool(opts.train):
             raise UsageError("give either --vectors FILE, or --train DIR to make word vectors from pages")
         read_numbers(opts, "limit")

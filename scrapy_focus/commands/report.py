@@ -29,7 +29,7 @@ class ReportCommand(FocusCommand):
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"name one folder: scrapy focus-report FOLDER; got {' '.join(args) or 'none'}")
+            raise UsageError(f"name one folder: focus report FOLDER; got {' '.join(args) or 'none'}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         from scrapy_focus.finders.outputs import write_report

@@ -259,7 +259,7 @@ def _state(found: dict[str, Any]) -> str:
         "in use": f"in use by process {found['process'] or '(unknown)'}",
         "stopped": f"stopped cleanly; {_what_next(found)}",
         "killed": f"killed or interrupted; the same command reads {again} from the journal, and resumes there",
-        "damaged": f"damaged: {found['damage']}; see scrapy focus-check {found['jobdir']}",
+        "damaged": f"damaged: {found['damage']}; see focus check {found['jobdir']}",
     }[found["state"]]
 
 

@@ -9,7 +9,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError
 from scrapy_focus.core.printable import inflected, reason_of
-from scrapy_focus.finders.kit.commands.base import FocusCommand, add_cluster, cluster_of, say
+from scrapy_focus.finders.kit.commands.base import FocusCommand, add_cluster, called, cluster_of, say
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +35,7 @@ class StopCommand(FocusCommand):
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
-            raise UsageError(f"name one crawl: scrapy {self.command} NAME; got {' '.join(args)}")
+            raise UsageError(f"name one crawl: {called(self.command)} NAME; got {' '.join(args)}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         from scrapy_focus.cluster.messages import LeaderClosed

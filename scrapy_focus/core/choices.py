@@ -128,9 +128,7 @@ class Choices:
             self.frontier.push([Link(url, event.key, host, depth, payload=payload)], [Placement(0, 0.0)])
             pick = self.frontier.take(event.key, pick_id=event.id)
         if pick is None:
-            raise StorageError(
-                f"the journal has pick {event.id} of a link that is in flight already; see scrapy focus-check"
-            )
+            raise StorageError(f"the journal has pick {event.id} of a link that is in flight already; see focus check")
         return Choice(pick, False)
 
     def _take_any(self, busy: Collection[str]) -> Pick | None:

@@ -87,7 +87,7 @@ def restore_goal(goal: Goal, state: Any) -> None:
         cast("Learner", goal).restore(state)  # one of an equal goal, which learned
     except Exception as error:
         raise ResumeError(
-            f"what the goal {goal!r} learned cannot be read: {error!r}; let scrapy focus-check --fix --anew keep the "
+            f"what the goal {goal!r} learned cannot be read: {error!r}; let focus check --fix --anew keep the "
             "links and begin to learn anew"
         ) from error
 

@@ -122,7 +122,7 @@ class Job:
             self.notes: Mapping[str, bytes] = read_notes(file)
             self._number = _number(self.notes.get("journal", b"0"), file)
             if self.is_new and written:
-                raise StorageError(f"{file} lost its checkpoint, but there is a journal; run scrapy focus-check")
+                raise StorageError(f"{file} lost its checkpoint, but there is a journal; run focus check")
         except BaseException:
             self._lock.release()
             raise
@@ -153,7 +153,7 @@ class Job:
         self._description, self._topic = now, crawl.mission.topic
         if not self.is_new:
             if wrong := damaged(self.notes):
-                raise StorageError(f"the {' and '.join(wrong)} in {self.folder} is damaged; see scrapy focus-check")
+                raise StorageError(f"the {' and '.join(wrong)} in {self.folder} is damaged; see focus check")
             self._state = state_of(self.notes, self.folder)
             self._description = self._compatible(self._state["description"], now, crawl.policy.may_change)
         anew = not self.is_new and POLICY not in self.notes
@@ -187,7 +187,7 @@ class Job:
         if first not in journals:
             raise StorageError(
                 f"{self.folder / f'journal.{first}'} is missing: what the crawl did since its last checkpoint is in "
-                "it; put it back, or run scrapy focus-check --fix on the JOBDIR to resume from that checkpoint"
+                "it; put it back, or run focus check --fix on the JOBDIR to resume from that checkpoint"
             )
         for number in range(first, max(journals) + 1):
             path, end = self.folder / f"journal.{number}", 0
@@ -354,4 +354,4 @@ def _number(note: bytes, file: Path) -> int:
     try:
         return int(note)
     except ValueError as error:
-        raise StorageError(f"{file} does not name its journal: run scrapy focus-check") from error
+        raise StorageError(f"{file} does not name its journal: run focus check") from error

@@ -129,8 +129,7 @@ def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
         raise StorageError(f"{path} cannot be read: {error}") from error
     except (ValueError, TypeError) as error:
         raise StorageError(
-            f"{path} cannot be read from byte {end - HEAD.size - size:,} on: {error}; run scrapy focus-check on the "
-            "JOBDIR"
+            f"{path} cannot be read from byte {end - HEAD.size - size:,} on: {error}; run focus check on the JOBDIR"
         ) from error
 
 

@@ -99,7 +99,7 @@ class OutcomeRecord(NamedTuple):
         """
         pick = flying.get(self.pick_id)
         if pick is None:
-            raise StorageError(f"the journal names pick {self.pick_id}, which was never chosen; see scrapy focus-check")
+            raise StorageError(f"the journal names pick {self.pick_id}, which was never chosen; see focus check")
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
@@ -156,7 +156,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "release":
             (pick_id,) = values
             if pick_id not in flying:
-                raise StorageError(f"the journal names pick {pick_id}, which was never chosen; see scrapy focus-check")
+                raise StorageError(f"the journal names pick {pick_id}, which was never chosen; see focus check")
             return Released(pick_id)
         case "outcome":
             outcome_record, links, known, used, counts = values
@@ -170,4 +170,4 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
     for event, plain_kind in _KIND_OF_PLAIN.items():
         if plain_kind == kind:
             return event(*values)
-    raise StorageError(f"the journal has an event {kind!r} that this version does not know; see scrapy focus-check")
+    raise StorageError(f"the journal has an event {kind!r} that this version does not know; see focus check")

@@ -97,7 +97,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(
-            f"the state of the crawl in {where} cannot be read ({error!r}); see scrapy focus-check"
+            f"the state of the crawl in {where} cannot be read ({error!r}); see focus check"
         ) from error
     return dict(state)
 
@@ -135,7 +135,7 @@ def policy_of(
         changed = differences(state.get("versions", {}), versions())
         raise ResumeError(
             f"the policy in {where} cannot be restored: {error!r}{f' ({changed})' if changed else ''}; "
-            "install these versions again, or run scrapy focus-check --fix --anew to keep the links and learn "
+            "install these versions again, or run focus check --fix --anew to keep the links and learn "
             "again"
         ) from error
     return policy
@@ -155,7 +155,7 @@ def learned_by_goal(notes: Mapping[str, bytes], where: object, classes: Classes)
         return classes.loads(notes[GOAL])
     except Exception as error:
         raise ResumeError(
-            f"what the goal in {where} learned cannot be read: {error!r}; run scrapy focus-check --fix --anew to keep "
+            f"what the goal in {where} learned cannot be read: {error!r}; run focus check --fix --anew to keep "
             "the links and learn again"
         ) from error
 

@@ -50,7 +50,7 @@ class Sort(NamedTuple):
     make: str
 
 
-RELEVANCE = Sort("relevance model", "train one with scrapy focus-train")
+RELEVANCE = Sort("relevance model", "train one with focus train")
 
 
 def write_model(

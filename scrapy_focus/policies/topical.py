@@ -28,8 +28,7 @@ class TopicPolicy(Policy):
         convert=plain,
     )
     relevance: str | PathLike[str] | Topic | None = parameter(
-        "A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the "
-        "mission.",
+        "A classifier of texts, or the file of one that ``focus train`` wrote; by default the topic of the mission.",
         default=None,
         convert=relevance_of,
     )

@@ -36,7 +36,7 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
     if kind not in ("linear", "neural") or version != 1:
         raise ConfigError(
             f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not "
-            "know; install a newer one, or train it again with scrapy focus-train"
+            "know; install a newer one, or train it again with focus train"
         )
     try:
         if kind == "linear":
@@ -45,7 +45,7 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
 
         return NeuralRelevance.from_parts(header, arrays)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path} is damaged ({error}); train the model again with scrapy focus-train") from error
+        raise ConfigError(f"{path} is damaged ({error}); train the model again with focus train") from error
 
 
 def relevance_of(model: Topic | str | PathLike[str] | Mapping[str, Any]) -> Topic:

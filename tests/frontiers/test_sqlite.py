@@ -359,11 +359,11 @@ def _scribble(content: bytearray) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_cut, "is cut off: it has .* bytes; put a copy .* or run scrapy focus-check"),
+        (_cut, "is cut off: it has .* bytes; put a copy .* or run focus check"),
         (lambda content: content.__setitem__(slice(0, 16), b"something else.."), "is not the frontier of a crawl"),
         (lambda content: content.__setitem__(slice(0, None), b"short"), "is not the frontier of a crawl"),
         (lambda content: content.__setitem__(slice(68, 72), bytes(4)), "is not the frontier of a crawl"),
-        (_scribble, "it is damaged: run scrapy focus-check"),
+        (_scribble, "it is damaged: run focus check"),
     ],
 )
 def test_a_damaged_file_is_named_and_left_alone(change: Callable[[bytearray], None], words: str, path: Path) -> None:
@@ -420,7 +420,7 @@ def test_a_file_that_contradicts_itself_is_refused(sql: str, path: Path) -> None
     connection.execute(sql)
     connection.commit()
     connection.close()
-    with pytest.raises(StorageError, match=r"it is damaged: run scrapy focus-check"):
+    with pytest.raises(StorageError, match=r"it is damaged: run focus check"):
         sqlite_frontier(path)
 
 

@@ -425,7 +425,7 @@ def test_a_lost_policy_learns_again(
     jobdir = shutil.copytree(made[name], tmp_path / "job")
     reference = resumed(jobdir, POLICIES[name]())
     sql(jobdir, statement)
-    with pytest.raises(StorageError, match=r"is damaged; see scrapy focus-check"):
+    with pytest.raises(StorageError, match=r"is damaged; see focus check"):
         resumed(jobdir, POLICIES[name]())
     assert check_job(jobdir, say=str).found[0].startswith("the policy is unreliable")
     assert "dropped the policy" in fixed(jobdir)[0]

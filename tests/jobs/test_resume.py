@@ -249,7 +249,7 @@ def test_notes_that_cannot_be_read_are_named(name: str, value: bytes, said: str,
     """Each unreadable part of a checkpoint is named, with what to do about it, and the versions changed since."""
     stopped(BreadthFirst(), tmp_path)
     note(tmp_path, name, value, summed_anew=False)
-    with pytest.raises(StorageError, match=f"the {name} in .* is damaged; see scrapy focus-check"):
+    with pytest.raises(StorageError, match=f"the {name} in .* is damaged; see focus check"):
         resumed(BreadthFirst(), tmp_path)
     note(tmp_path, name, value)
     with pytest.raises((ResumeError, StorageError), match=f"{said}.*focus-check"):

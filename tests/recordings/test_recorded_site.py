@@ -51,7 +51,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_no_file(tmp_path: Path) -> None:
     """Where nothing is, or a folder, the error says how a recording is made."""
-    with pytest.raises(RecordingError, match=r"nothing.sqlite is not there: make one with scrapy focus-record"):
+    with pytest.raises(RecordingError, match=r"nothing.sqlite is not there: make one with focus record"):
         RecordedSite(tmp_path / "nothing.sqlite")
     with pytest.raises(RecordingError, match="is a folder"):
         RecordedSite(tmp_path)

@@ -1,4 +1,4 @@
-"""``scrapy focus-compare``: what it shows and writes, with the policies of a project too, and its error messages."""
+"""``focus compare``: what it shows and writes, with the policies of a project too, and its error messages."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def _read(terminal: int) -> bytes:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name at least one recorded site; scrapy focus-record makes one"),
+        ([], "name at least one recorded site; focus record makes one"),
         (["--polcy", "BFS"], "there is no option --polcy"),
         (["--seeds", "0"], "--seeds is '0'; it takes how many from 1"),
         (["--seeds", "3,x"], "--seeds is '3,x'"),

@@ -1,4 +1,4 @@
-"""``scrapy focus-files`` and ``focus-topic``: from a URL to results, outside of any project."""
+"""``focus files`` and ``focus-topic``: from a URL to results, outside of any project."""
 
 from __future__ import annotations
 
@@ -682,4 +682,4 @@ def test_the_folder_of_another_command_is_refused(
         with pytest.raises(SystemExit) as ended:
             main([command, "http://127.0.0.1:1/", *words, "--out", str(tmp_path), "--dry-run"])
         assert ended.value.code == (0 if command == owner else 2)
-        assert (f"the folder of scrapy focus-{owner}; name another" in capsys.readouterr().err) == (command != owner)
+        assert (f"the folder of focus {owner}; name another" in capsys.readouterr().err) == (command != owner)

@@ -1,4 +1,4 @@
-"""``scrapy focus-status`` and ``scrapy focus-check``: their output and statuses."""
+"""``focus status`` and ``focus check``: their output and statuses."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_check_says_what_is_wrong_and_repairs_it(job: Path, capsys: pytest.Cap
     assert "damaged: journal.2 is cut off at byte" in said
     said = call(capsys, "focus-check", "job", expect=1)
     assert said.startswith("wrong: journal.2 is cut off at byte")
-    assert "job is not well; scrapy focus-check --fix job repairs what can be repaired" in said
+    assert "job is not well; focus check --fix job repairs what can be repaired" in said
     assert not list((job / "focus").glob("damaged-*"))
     said = call(capsys, "focus-check", "job", "--fix")
     assert "repaired: cut journal.2 after" in said

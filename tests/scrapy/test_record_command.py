@@ -1,4 +1,4 @@
-"""``scrapy focus-record``: what it records of a site, how it resumes, and its error messages."""
+"""``focus record``: what it records of a site, how it resumes, and its error messages."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_the_command_says_what_it_does(odd: Recorded) -> None:
     """It says what it records and into which file, how complete it is, and the next steps."""
     assert f"Recording {odd.root}/ into odd.sqlite" in odd.said
     assert f"{len(EXPECTED)} URLs are recorded (4 without an answer), 0 linked ones are not (100.0%)" in odd.said
-    assert "Next: scrapy focus-compare odd.sqlite" in odd.said
+    assert "Next: focus compare odd.sqlite" in odd.said
     assert "Traceback" not in odd.logged
 
 
@@ -538,7 +538,7 @@ def test_a_portal_is_recorded_without_a_server(tmp_path: Path, capsys: pytest.Ca
     """``--portal`` makes a whole recording with all of the portal's pages and files."""
     path = tmp_path / "portal.sqlite"
     assert call(str(path), "--portal", "200") == 0
-    assert "0 linked ones are not (100.0%)\nNext: scrapy focus-compare" in capsys.readouterr().out
+    assert "0 linked ones are not (100.0%)\nNext: focus compare" in capsys.readouterr().out
     site, portal = RecordedSite(path), StatisticsPortal(pages=200)
     paths = {url.removeprefix("http://portal.example") for url in site.urls}
     assert set(portal.html_paths()) <= paths
@@ -609,7 +609,7 @@ def test_a_wrong_root_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert call(str(tmp_path / "right.sqlite"), *words, "root=https://a.b/") == 0
     said = capsys.readouterr().out
     assert "Warning" not in said
-    assert "Next: scrapy focus-compare" in said
+    assert "Next: focus compare" in said
 
 
 def test_web_archives_are_recorded(tmp_path: Path) -> None:
@@ -683,9 +683,7 @@ def test_an_importer_of_a_user_is_found_by_its_path(har_project: Path) -> None:
     """A class in one file of a project records what it reads, with the options that other sources have."""
     words = ["site.sqlite", "--importer", "ours.importers.HarImporter", "one.har", "two.har", "--bodies"]
     said, _ = run(har_project, *words)
-    assert said == (
-        "site.sqlite: 2 URLs are recorded, 1 linked one is not (66.6%)\nNext: scrapy focus-compare site.sqlite\n"
-    )
+    assert said == ("site.sqlite: 2 URLs are recorded, 1 linked one is not (66.6%)\nNext: focus compare site.sqlite\n")
     site = RecordedSite(har_project / "site.sqlite")
     assert site.urls == ["http://a.b/", "http://a.b/b", "http://a.b/c"]
     assert site.meta["source"] == "HAR files"
@@ -741,7 +739,7 @@ def call(*words: str) -> int:
     [
         ([], "name one file to record into"),
         (["a.sqlite", "b.sqlite"], "name one file to record into"),
-        (["a.sqlite"], "say where the site starts: scrapy focus-record a.sqlite -a root=https://example.org/"),
+        (["a.sqlite"], "say where the site starts: focus record a.sqlite -a root=https://example.org/"),
         (["a.sqlite", "-a", "root=example.org"], "root is 'example.org'; give the URL of the first page"),
         (["a.sqlite", "-a", "root"], "-a takes NAME=VALUE"),
         (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; the only one is root"),

@@ -194,7 +194,7 @@ def test_a_cluster_has_no_topic_that_learns(tmp_path: Path) -> None:
         "JOBDIR": str(tmp_path),
         "FOCUS_TOPIC": {"keywords": ["bees"], "frequency": 0.1},
     }
-    with pytest.raises(ConfigError, match=r"FOCUS_CLUSTER is 'auto'.*learns.*scrapy focus-train"):
+    with pytest.raises(ConfigError, match=r"FOCUS_CLUSTER is 'auto'.*learns.*focus train"):
         Config.from_settings(Settings(settings), TreeQ)
     settings = {"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path)}
     mine = spider(settings, seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")

@@ -177,7 +177,7 @@ def test_the_same_command_resumes_a_watch(tmp_path: Path) -> None:
         assert f"began with {url}, and cannot resume with http://127.0.0.1:1/" in said
         status, said = run(tmp_path, "files", url, "--out", "watched")
         assert (status, said.count("\n")) == (2, 1)
-        assert "--out is 'watched', the folder of scrapy focus-watch; name another folder" in said
+        assert "--out is 'watched', the folder of focus watch; name another folder" in said
     urls = Counter(line["url"] for line in lines_of(news) if line["state"] == "new")
     assert max(urls.values()) == 1
     assert (out / ".focus" / "job" / "focus").exists()
@@ -186,7 +186,7 @@ def test_the_same_command_resumes_a_watch(tmp_path: Path) -> None:
     news.rename(out / "manifest.jsonl")
     status, said = run(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "1/hour", "--out", "watched")
     assert status == 2
-    assert "the folder of scrapy focus-files; name another folder" in said
+    assert "the folder of focus files; name another folder" in said
 
 
 def test_foragers_watch_a_site_too(tmp_path: Path) -> None:

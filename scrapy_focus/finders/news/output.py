@@ -37,6 +37,6 @@ def write_news(folder: Path, gathering: Gathering) -> Path:
     except OSError as error:
         raise StorageError(
             f"the page of {folder} cannot be written: {reason_of(error)}; make room or choose another folder, and use "
-            "scrapy focus-report"
+            "focus report"
         ) from error
     return folder / PAGE

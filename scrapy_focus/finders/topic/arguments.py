@@ -42,7 +42,7 @@ class TopicArguments(ListArguments):
         help="folder with pages on the topic in DIR/positive, and others in DIR/negative if there are some, as text or "
         "HTML",
     )  # fmt: skip
-    model: str = argument(read_text, metavar="FILE", help="a model that scrapy focus-train wrote, instead of examples")
+    model: str = argument(read_text, metavar="FILE", help="a model that focus train wrote, instead of examples")
     keywords: list[str] = argument(
         read_keywords, metavar="WORDS",
         help="words and phrases of the topic, separated by commas, or a file with one on each line",
@@ -68,7 +68,7 @@ class TopicArguments(ListArguments):
             raise UsageError(
                 f"what is the topic? Give {names.given('examples', 'DIR')}, a folder with pages on it in DIR/positive "
                 f"and, if there are, others in DIR/negative; or {names.given('keywords', 'some,words')}; or both; or "
-                f"{names.given('model', 'FILE')}, from scrapy focus-train"
+                f"{names.given('model', 'FILE')}, from focus train"
             )
         if given["model"] and given["frequency"]:
             raise UsageError(

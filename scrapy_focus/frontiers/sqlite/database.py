@@ -95,7 +95,7 @@ def storage_error(path: Path, error: Exception) -> StorageError:
         or "Could not decode" in str(error)
         or not isinstance(error, (sqlite3.Error, OSError))
     ):
-        advice = f"it is damaged: run scrapy focus-check on {path.parent}"
+        advice = f"it is damaged: run focus check on {path.parent}"
     elif name.startswith("SQLITE_FULL"):
         advice = "free space on the disk and start again: everything up to the last checkpoint is saved"
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -161,7 +161,7 @@ def verify(path: Path) -> None:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
         raise StorageError(
-            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use "
+            f"{path} is not the frontier of a crawl, or damaged: run focus check on {path.parent}, or use "
             "another JOBDIR"
         )
     found = _number(header, 60, 4)
@@ -186,7 +186,7 @@ def _check_size(path: Path, header: bytes) -> None:
     if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
         raise StorageError(
             f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it "
-            f"in its place, or run scrapy focus-check on {path.parent}"
+            f"in its place, or run focus check on {path.parent}"
         )
 
 

@@ -63,7 +63,7 @@ def read_status(jobdir: Path) -> dict[str, Any]:
         said = _say_crawl(crawl, tail) | _best_arms(crawl) | _tables(crawl) | _times(folder, notes)
     except _SENSELESS as error:
         raise StorageError(
-            f"the state of the crawl in {folder / FRONTIER} cannot be read ({error!r}); see scrapy focus-check"
+            f"the state of the crawl in {folder / FRONTIER} cannot be read ({error!r}); see focus check"
         ) from error
     links["in_flight"] = len(tail.flying)
     links["found_since"] = tail.found

@@ -90,7 +90,7 @@ class CompareCommand(FocusCommand):
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise UsageError("name at least one recorded site; scrapy focus-record makes one")
+            raise UsageError("name at least one recorded site; focus record makes one")
         wanted = [name for name in ("targets", "goal", "structured") if getattr(opts, name)]
         if len(wanted) > 1:
             raise UsageError(f"--{wanted[0]} and --{wanted[1]} both say what to look for; give one")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "focus-demo"
 _MARK = ".focus-demo"  # is in a folder that an earlier demo made, and this one may empty
+_FEWEST, _MOST = 200, 1_000_000  # pages that a portal may have
 _BETWEEN = 3.0  # seconds between two lines that say how far a crawl is, where there is no terminal
 _SECONDS_PER_REQUEST = 0.015  # on two cores of 2023
 _BREADTH = 2.75  # requests of breadth-first order for each of the learning crawl
@@ -59,7 +60,10 @@ class DemoCommand(FocusCommand):
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         refuse_arguments(self.command, args)
-        read_numbers(opts, "pages", "budget", least=10)
+        read_numbers(opts, "pages", least=_FEWEST)
+        read_numbers(opts, "budget", least=10)
+        if opts.pages > _MOST:
+            raise UsageError(f"--pages is {opts.pages}; it takes a number from {_FEWEST} to {_MOST:,}")
         out = Path(opts.out)
         if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
             raise UsageError(f"--out is {opts.out}, a folder with files that no demo wrote; name another folder")

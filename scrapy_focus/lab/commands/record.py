@@ -135,7 +135,7 @@ class RecordCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(
-                "name one file to record into, first of all: scrapy focus-record SITE.sqlite ...; got "
+                "name one file to record into, first of all: focus record SITE.sqlite ...; got "
                 f"{' '.join(args) or 'none'}"
             )
         self._check_sources(args[0], opts)
@@ -204,7 +204,7 @@ class RecordCommand(FocusCommand):
         elif named:
             _check_import(named[0], opts)
         elif not roots and not Path(path).exists():
-            raise UsageError(f"say where the site starts: scrapy focus-record {path} -a root=https://example.org/")
+            raise UsageError(f"say where the site starts: focus record {path} -a root=https://example.org/")
 
     def _record_live(self, path: Path, opts: argparse.Namespace) -> int:
         from scrapy_focus.lab.recordings.format import roots_of
@@ -390,7 +390,7 @@ def _advice(path: Path) -> list[str]:
     if doubt is not None:
         lines.append(f"Warning: {doubt}")
     if doubt is None or not doubt.root:
-        lines.append(f"Next: scrapy focus-compare {path}")
+        lines.append(f"Next: focus compare {path}")
     return lines
 
 

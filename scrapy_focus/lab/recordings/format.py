@@ -424,7 +424,7 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     if not path.is_file():
         if path.is_dir():
             raise RecordingError(f"{path} is a folder: name the file of a recorded site, like {path / 'site.sqlite'}")
-        raise RecordingError(f"the recorded site {path} is not there: make one with scrapy focus-record {path}")
+        raise RecordingError(f"the recorded site {path} is not there: make one with focus record {path}")
     with reading(path):
         if path.with_name(f"{path.name}-journal").exists():  # only a writer can undo the changes of another one
             _connect(path, "rw").close()
@@ -437,7 +437,7 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
         version = database.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
         database.close()
-        raise RecordingError(f"{path} is not a recorded site: make one with scrapy focus-record")
+        raise RecordingError(f"{path} is not a recorded site: make one with focus record")
     if not FORMAT <= version <= WITH_RENDERINGS:
         database.close()
         raise RecordingError(

@@ -134,7 +134,7 @@ class HostBandit(Policy):
         default="hashed",
     )
     model: str = parameter(
-        "The file of the static model, as ``scrapy focus-train`` writes it: it reads the words of URLs and anchors.",
+        "The file of the static model, as ``focus train`` writes it: it reads the words of URLs and anchors.",
         default="",
     )
     places: bool = parameter(
@@ -167,7 +167,7 @@ class HostBandit(Policy):
         if (self.classifier == _STATIC) != bool(self.model):
             raise ConfigError(
                 f"{who}(classifier={self.classifier!r}, model={self.model!r}): a static classifier takes the file of a "
-                "model that scrapy focus-train wrote, and no other one does"
+                "model that focus train wrote, and no other one does"
             )
         if self.score == JOINT and (self.classifier != _HASHED or self.preset):
             raise ConfigError(
