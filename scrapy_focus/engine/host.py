@@ -341,4 +341,6 @@ def host_of(crawler: Crawler) -> Host | None:
         engine = crawler.engine
     except RuntimeError:  # no crawl runs: in a test of a middleware, for example
         return None
+    if not hasattr(engine, "scheduler"):  # before Scrapy 2.19
+        engine = engine_slot(crawler)
     return getattr(getattr(engine, "scheduler", None), "focus_host", None)

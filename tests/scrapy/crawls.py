@@ -20,6 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 
 from scrapy_focus import FocusScheduler, State
+from scrapy_focus.engine.inflight import engine_slot
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import HANG
@@ -167,7 +168,7 @@ async def _crawl_all(jobs: list[Any], addon: bool, results: list[Crawled]) -> No
 
 def _watch(crawler: Crawler, result: Crawled) -> None:
     def opened(spider: Spider) -> None:
-        result.scheduler = crawler.engine.scheduler
+        result.scheduler = engine_slot(crawler).scheduler
 
     def scraped(item: Any) -> None:
         result.items.append(item)

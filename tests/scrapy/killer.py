@@ -15,7 +15,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -72,7 +74,8 @@ def _run(settings: dict[str, Any], root: str, out: str, spider: str = "killed.Ki
 
 def import_what_crawls_need() -> None:
     """Import everything that a crawl imports at its start: once, for all forks."""
-    from scrapy.core.downloader.handlers import _aiohttp  # noqa: F401
+    with suppress(ImportError):  # of Scrapy before 2.19
+        import_module("scrapy.core.downloader.handlers._aiohttp")
     from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
 
     for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
