@@ -15,6 +15,7 @@ from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import (
     Ending,
     Facts,
+    Wall,
     count_type,
     draw,
     ending_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.problems import Section
     from scrapy_focus.core.status import Status
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
@@ -66,7 +68,8 @@ class Closing:
         self._answered = False  # whether a server answered in this run
         self._failure = ""
         self._remedies: set[str] = set()  # what to do about unreadable start URLs
-        self._wall = ""  # why a start page admits no program
+        self._sections: set[Section] = set()  # of the documents, on such start URLs
+        self._wall: Wall | None = None  # a start page that admits no program
         self._unread: list[str] = []  # start URLs, with the reasons
         self._n_unread = 0
         self._stop: Callable[[StorageError], None] | None = None
@@ -99,8 +102,9 @@ class Closing:
         is_named = is_start and len(self._unread) < _NAMED
         if is_named or not self._failure:
             failure = None if label == "http_error" else entry.failure
-            why, remedy = why_unread(outcome.pick.url, entry.response, failure)
+            why, remedy, section = why_unread(outcome.pick.url, entry.response, failure)
             self._remedies.add(remedy)
+            self._sections.add(section)
             said = f"{outcome.pick.url}: {why}"
             self._failure = self._failure or said
             if is_named:
@@ -139,6 +143,7 @@ class Closing:
             requests=int(whole.used["requests"]),
             failure=self._failure,
             remedy=next(iter(self._remedies)) if len(self._remedies) == 1 else "",
+            section=next(iter(self._sections)) if len(self._sections) == 1 else "unreachable",
             wall=self._wall,
             types=self._types(status),
             error=self.error,

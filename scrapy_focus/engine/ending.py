@@ -15,11 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.printable import NAME, REASON, counted, printable
+from scrapy_focus.core.problems import see
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy.crawler import Crawler
+
+    from scrapy_focus.core.problems import Section
 
 Kind = Literal["found", "error", "wrong_argument", "nothing_found", "unreachable", "disk_full", "budget", "interrupted"]
 
@@ -81,6 +84,13 @@ def is_full(error: BaseException | None) -> bool:
     return False
 
 
+class Wall(NamedTuple):
+    """A start page that lets no program in."""
+
+    sentence: str  # what it is, and what to do
+    section: Section  # of the documents that says more
+
+
 class Facts(NamedTuple):
     """What an ending is drawn from."""
 
@@ -99,7 +109,8 @@ class Facts(NamedTuple):
     unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
     n_unread: int = 0  # how many there were
     remedy: str = ""  # what to do where no page could be read, "" for the usual advice
-    wall: str = ""  # a sentence on a start page that lets no program in, "" for any other
+    section: Section = "unreachable"  # of the documents, where no page could be read
+    wall: Wall | None = None  # the start page, if it lets no program in
     described: str = ""  # which of what the noun names: "with Recipe"
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
     waiting: int = 0  # links that were not followed
@@ -114,7 +125,30 @@ class Facts(NamedTuple):
 
 
 def draw(facts: Facts) -> Ending:
-    """Return the ending that follows from the facts. What needs attention first wins."""
+    """Return the ending that follows from the facts. What needs attention first wins.
+
+    The sentence ends with a link into the documents where nothing was found or the disk is full.
+    """
+    ending = _without_link(facts)
+    section = _section(ending, facts)
+    return ending if section is None else replace(ending, sentence=f"{ending.sentence} {see(section)}")
+
+
+def _section(ending: Ending, facts: Facts) -> Section | None:
+    """Return which section of the documents says what to do now, ``None`` where nothing has to be done."""
+    match ending.kind:
+        case "disk_full":
+            return "disk-is-full"
+        case "unreachable":
+            return facts.section
+        case "nothing_found":
+            if facts.wall is not None:
+                return facts.wall.section
+            return "needs-a-browser" if facts.shells else "nothing-found"
+    return None
+
+
+def _without_link(facts: Facts) -> Ending:
     if facts.reason == "focus_refused":
         sentence = "This worker could not take part: the log says why."
         return Ending(kind="wrong_argument", sentence=sentence)
@@ -251,8 +285,8 @@ def _nothing(facts: Facts) -> Ending:
     asked = f"No {printable(facts.wanted, REASON) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
-    if facts.wall:
-        return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall}")
+    if facts.wall is not None:
+        return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall.sentence}")
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
     if _is_foreign(facts.reason):
         return Ending(kind="nothing_found", sentence=f"{asked}: closed ({printable(facts.reason, REASON)}).")

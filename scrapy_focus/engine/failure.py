@@ -31,7 +31,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError, FocusError, StorageError
 from scrapy_focus.core.printable import EXPLANATION, printable, printable_logger, reason_of
-from scrapy_focus.engine.ending import STATUS, is_full
+from scrapy_focus.engine.ending import STATUS, Wall, is_full
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.refusals import OWNER, Refusal, guard_of, has_password_form, refusal_of
 
@@ -167,26 +167,27 @@ def why_unread(url: str, response: Response | None, error: BaseException | None)
     """Say why a page could not be read: its answer is no success, or there was an error."""
     if error is not None or response is None:
         why = "it has no answer" if error is None else in_words(error)
-        return Refusal(why, _ADVICE.get(why, ""))
+        is_robots = isinstance(error, IgnoreRequest) and "robots.txt" in why
+        return Refusal(why, _ADVICE.get(why, ""), "robots-txt" if is_robots else "unreachable")
     headers = {str(name).lower(): value for name, value in response.headers.to_unicode_dict().items()}
     return refusal_of(response.status, headers, response.body, urlsplit(url).netloc.rpartition("@")[2])
 
 
-def wall_before(request: Request, response: Response | None) -> str:
-    """Say what a start page is that lets no program in though its status is a success, and what to do; ``""`` for any
+def wall_before(request: Request, response: Response | None) -> Wall | None:
+    """Say what a start page is that lets no program in though its status is a success, and what to do; ``None`` for any
     other.
     """
     if not isinstance(response, HtmlResponse) or not can_be_read(response):
-        return ""
+        return None
     root = response.selector.root
     n_links = len(root.xpath("//a[@href]")[:_FEW_LINKS])
     redirects = bool(request.meta.get("redirect_urls"))
     if has_password_form(root) and (redirects or n_links < _FEW_LINKS):
         what = f"redirects to {printable(response.url)}, a page with a password form"
-        return f"The start page {what if redirects else 'asks for a password'}: {_LOG_IN}."
+        return Wall(f"The start page {what if redirects else 'asks for a password'}: {_LOG_IN}.", "login-wall")
     if not n_links and (guard := guard_of({}, response.body, by_name=True)):
-        return f"The start page is that of {guard}, which turns programs away: {OWNER}."
-    return ""
+        return Wall(f"The start page is that of {guard}, which turns programs away: {OWNER}.", "blocked")
+    return None
 
 
 def _tls_in_words(said: str) -> str:

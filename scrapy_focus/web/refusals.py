@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+    from scrapy_focus.core.problems import Section
+
 READ = 64 * 1024  # bytes of a body that are read
 
 #: What to do if a guard refuses programs.
@@ -28,6 +30,7 @@ _MEANS = {
     451: "the law forbids it",
     503: "it is overloaded or down",
 }
+_BLOCKED = frozenset({403, 429, 451})
 _GUARDS = (  # name, a header and its value, text of the body
     ("Cloudflare", "cf-mitigated", "challenge", ("cloudflare ray id", "challenges.cloudflare.com")),
     ("Akamai", "server", "akamaighost", ("errors.edgesuite.net",)),
@@ -45,6 +48,7 @@ class Refusal(NamedTuple):
 
     why: str
     advice: str = ""
+    section: Section = "unreachable"  # of the documents that says more
 
 
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) -> Refusal:
@@ -53,7 +57,7 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) 
     Examples
     --------
     >>> refusal_of(404, {}, b"", "a.test")
-    Refusal(why='it answers 404', advice='')
+    Refusal(why='it answers 404', advice='', section='unreachable')
     >>> refusal_of(503, {}, b"", "a.test").why
     'it answers 503: it is overloaded or down'
     """
@@ -61,11 +65,12 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) 
     if status == 401:
         return _login(said, headers.get("www-authenticate", ""), host)
     if status in (403, 405, 429, 503) and (guard := guard_of(headers, body)):
-        return Refusal(f"{said}: {guard} turns programs away", OWNER)
+        return Refusal(f"{said}: {guard} turns programs away", OWNER, "blocked")
     if status >= 500:
         return Refusal(f"{said}: {_MEANS.get(status, 'the server fails')}", _LATER)
     means = _MEANS.get(status)
-    return Refusal(f"{said}: {means}" if means else said, _ADVICE.get(status, ""))
+    why = f"{said}: {means}" if means else said
+    return Refusal(why, _ADVICE.get(status, ""), "blocked" if status in _BLOCKED else "unreachable")
 
 
 def guard_of(headers: Mapping[str, str], body: bytes, *, by_name: bool = False) -> str:
@@ -88,7 +93,8 @@ def has_password_form(root: _Element) -> bool:
 def _login(said: str, challenge: str, host: str) -> Refusal:
     if re.search(r"(?:^|,)\s*basic\b", challenge.lower()):
         settings = f"HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN={host}"
-        return Refusal(f"{said} and asks for a name and a password", f"set {settings}")
+        return Refusal(f"{said} and asks for a name and a password", f"set {settings}", "login-wall")
     scheme = challenge.partition(" ")[0]
     what = f" ({scheme[:40]})" if scheme else ""
-    return Refusal(f"{said} and asks for a login{what}", "send what it asks for, with DEFAULT_REQUEST_HEADERS")
+    advice = "send what it asks for, with DEFAULT_REQUEST_HEADERS"
+    return Refusal(f"{said} and asks for a login{what}", advice, "login-wall")

@@ -35,7 +35,20 @@ ANSWERS = [
 @pytest.mark.parametrize(("status", "headers", "body", "why", "advice"), ANSWERS)
 def test_each_refusal_has_its_sentence(status: int, headers: dict[str, str], body: str, why: str, advice: str) -> None:
     """By its status, its headers, and what guards write on their pages."""
-    assert refusal_of(status, headers, body.encode(), "h.test:81") == (why, advice)
+    assert refusal_of(status, headers, body.encode(), "h.test:81")[:2] == (why, advice)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "section"),
+    [
+        (401, {}, "login-wall"), (401, {"www-authenticate": "Basic"}, "login-wall"), (403, {}, "blocked"),
+        (403, {"cf-mitigated": "challenge"}, "blocked"), (429, {}, "blocked"), (451, {}, "blocked"),
+        (404, {}, "unreachable"), (503, {}, "unreachable"),
+    ],
+)  # fmt: skip
+def test_each_refusal_names_the_section_on_it(status: int, headers: dict[str, str], section: str) -> None:
+    """The section of the page on problems."""
+    assert refusal_of(status, headers, b"", "h.test").section == section
 
 
 def test_a_text_on_robots_is_no_guard() -> None:

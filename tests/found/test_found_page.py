@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.core.problems import see
 from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.kit.page.curve import curve
 from scrapy_focus.finders.kit.page.page import page
@@ -216,6 +217,13 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
 def test_why_it_ended(tmp_path: Path, state: dict[str, Any], said: str) -> None:
     """Each end has a sentence."""
     assert said in read(make(tmp_path, [line(1)], [hit(1)], **state)).text
+
+
+def test_the_section_on_a_problem_is_a_link(tmp_path: Path) -> None:
+    """It is a link into the documents; what else a sentence says is text."""
+    reader = read(make(tmp_path, [line(1)], [hit(1)], reason="finished", ending=f"No <b>. {see('blocked')}"))
+    assert "No <b>. See https://" in reader.text
+    assert any(str(link["href"]).endswith("/problems.html#blocked") for link in reader.all("a"))
 
 
 def test_all_pages_with_a_broken_link_are_named(tmp_path: Path) -> None:

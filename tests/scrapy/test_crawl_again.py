@@ -15,6 +15,7 @@ from scrapy.http import Request, Response
 from test_datasets_kills import Crawls
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.problems import see
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.finders.files.next_crawl import AskIfChanged, response_of
 from scrapy_focus.finders.files.spider import DatasetsSpider
@@ -171,7 +172,7 @@ def test_only_what_is_new(shelf: Shelf, server: SiteServer, tmp_path: Path) -> N
     assert result.logged("Files: 1 new, 0 changed, 0 same, 0 gone, 6 unseen")
     last = ending_of(visit(server, tmp_path, new_only="1").crawler)
     assert (last.status, last.sentence) == (
-        3, f"Done: 0 new, 0 changed, 0 same, 0 gone, 7 not seen, in {len(server.log)} requests.",
+        3, f"Done: 0 new, 0 changed, 0 same, 0 gone, 7 not seen, in {len(server.log)} requests. {see('nothing-found')}",
     )  # fmt: skip
     assert "7 not seen this time" in (tmp_path / "index.html").read_text()
 

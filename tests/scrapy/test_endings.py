@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import pytest
 from crawls import Follower, crawl
@@ -24,7 +24,8 @@ from mocksite import MockSite, Seen
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.engine.ending import STATUS, Facts, count_type, draw, ending_of, seen
+from scrapy_focus.core.problems import Section, see
+from scrapy_focus.engine.ending import STATUS, Facts, Wall, count_type, draw, ending_of, seen
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from tests.made import HANG
 
@@ -100,12 +101,12 @@ MISTAKES = {
     "typing error": (("root=htp://example.org/",), 2, ("'htp://example.org/'", "https://example.org/")),
     "unknown host": (("root=http://nowhere.invalid/",), 4, ("http://nowhere.invalid/", "no host of that name")),
     "refused": (("root=http://127.0.0.1:9/",), 4, ("http://127.0.0.1:9/", "connection was refused")),
-    "404": (("root={site}nothing",), 4, ("it answers 404",)),
-    "robots": (("root={site}forbidden",), 4, ("robots.txt forbids it",)),
+    "404": (("root={site}nothing",), 4, ("it answers 404", "problems.html#unreachable")),
+    "robots": (("root={site}forbidden",), 4, ("robots.txt forbids it", "problems.html#robots-txt")),
     "wrong type": (
         ("root={site}", "targets=parquet"),
         3,
-        ("No parquet in 5 requests", "2 text/html", "1 application/pdf"),
+        ("No parquet in 5 requests", "2 text/html", "1 application/pdf", "problems.html#nothing-found"),
     ),
     "budget 0": (("root={site}", "budget=0"), 2, ("budget is '0'", "it takes a number")),
     "out a file": (("root={site}", "out={file}"), 2, ("out", "name a")),
@@ -336,7 +337,9 @@ def test_one_of_several_starts(site: MockSite) -> None:
     unread = f"{seeds[0]}: it answers 404; {seeds[1]}: the connection was refused"
     assert (ending.status, ending.sentence) == (0, f"Done: 5 items found in 6 requests. Could not read {unread}.")
     ending = ending_of(crawl(Follower, seeds=seeds[:2]).crawler)
-    assert ending.sentence == f"No page could be read ({unread}): check the URLs, or try again later."
+    assert ending.sentence == (
+        f"No page could be read ({unread}): check the URLs, or try again later. {see('unreachable')}"
+    )
     assert ending.status == 4
     several = [f"http://127.0.0.1:9/{n}" for n in range(5)]
     assert "/2: the connection was refused; and 2 more)" in ending_of(crawl(Follower, seeds=several).crawler).sentence
@@ -388,7 +391,9 @@ def test_two_start_pages_that_let_nobody_in(site: MockSite) -> None:
     """Where different things help, the advice is the usual one."""
     site.answers |= {"/a": lambda n: (500, {}, b""), "/b": lambda n: (403, {}, b"")}
     ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/a"), site.url("/b")]).crawler)
-    assert ending.sentence.endswith("it answers 403: access is denied): check the URLs, or try again later.")
+    assert ending.sentence.endswith(
+        f"it answers 403: access is denied): check the URLs, or try again later. {see('unreachable')}"
+    )
 
 
 FORM = '<form method=post><input name=user><input type="password"></form>'
@@ -418,6 +423,8 @@ def test_a_start_page_that_is_a_wall(site: MockSite, pages: dict[str, str], said
     ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/start")]).crawler)
     assert ending.kind == "nothing_found"
     assert said.format(login=site.url("/login")) in ending.sentence
+    section = "nothing-found" if not said else "blocked" if "guard" in said else "login-wall"
+    assert ending.sentence.endswith(f"#{section}")
     assert bool(said) != ("try other types, or another start URL" in ending.sentence)
 
 
@@ -590,7 +597,45 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
     assert ending.kind == kind
     assert ending.status == STATUS[ending.kind]
     assert ending.sentence.isprintable()
-    assert ending.sentence.endswith(".")
+    assert without_link(ending.sentence).endswith(".")
+    assert ("problems.html#" in ending.sentence) == (ending.kind in LINKED)
+
+
+LINKED = ("nothing_found", "unreachable", "disk_full")  # status 3, 4 and 5
+
+
+def without_link(sentence: str) -> str:
+    """Return a sentence without the link into the documents at its end."""
+    return sentence.partition(" See https://")[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "section"),
+    [
+        ({}, "nothing-found"),
+        ({"reason": "focus_cost_limit", "cost_limit": 5.0, "waiting": 2}, "nothing-found"),
+        ({"unread": ["http://a/: it answers 500"], "n_unread": 1}, "nothing-found"),
+        ({"states": {"same": 3}}, "nothing-found"),
+        ({"asked": 0, "read": 0}, "nothing-found"),
+        ({"reason": "focus_budget_requests", "asked": 0}, "nothing-found"),
+        ({"reason": "focus_budget_seconds", "watched": "24 hours"}, "nothing-found"),
+        ({"shells": 2}, "needs-a-browser"),
+        ({"shells": 2, "wall": Wall("It asks for a password.", "login-wall")}, "login-wall"),
+        ({"read": 0, "failure": "http://a/: it answers 404"}, "unreachable"),
+        ({"read": 0, "section": "robots-txt"}, "robots-txt"),
+        ({"error": OSError(28, "No space left on device")}, "disk-is-full"),
+    ],
+)
+def test_what_needs_attention_links_to_its_section(changes: dict[str, Any], section: Section) -> None:
+    """At its very end, whatever else it says."""
+    assert draw(FACTS._replace(**changes)).sentence.endswith(f". {see(section)}")
+
+
+def test_each_section_exists() -> None:
+    """All sections that a message may name are anchors of the page on problems."""
+    page = (PROJECT.parent / "docs/problems.rst").read_text()
+    anchors = re.findall(r"(?m)^\.\. _([\w-]+):$", page)
+    assert set(get_args(Section)) <= set(anchors)
 
 
 @pytest.mark.parametrize(
@@ -624,7 +669,7 @@ def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, foun
     ending = draw(facts._replace(**changes))
     assert ending.kind == ("found" if found else "nothing_found")
     assert ending.sentence.isprintable()
-    assert ending.sentence.endswith(said)
+    assert without_link(ending.sentence).endswith(said)
     assert ("is expected to cost" in ending.sentence) == bool(said)
 
 
@@ -644,7 +689,7 @@ def test_what_scripts_hide_is_said(changes: dict[str, Any], said: str, reason: s
     """After what was found, be it something or nothing."""
     plain = draw(FACTS._replace(reason=reason, found=found))
     ending = draw(FACTS._replace(reason=reason, found=found, **changes))
-    assert ending.sentence == plain.sentence + said
+    assert without_link(ending.sentence) == without_link(plain.sentence) + said
     assert ending.kind == plain.kind
 
 

@@ -263,7 +263,7 @@ def test_nothing_found_says_what_there_is(hosts: Handmade, tmp_path: Path) -> No
     assert ending.kind == "nothing_found"
     assert re.fullmatch(
         r"No page with JobPosting or Dataset in \d+ requests; seen: 9 Recipe, 6 Person, 3 WebSite, 1 \w+, 1 \w+, 1 others?: "
-        r"try other types, or another start URL\.", ending.sentence,
+        r"try other types, or another start URL\. See \S+#nothing-found", ending.sentence,
     ), ending.sentence  # fmt: skip
     assert (tmp_path / "entities.jsonl").read_text() == ""
     assert "Recipe 9" in Reader((tmp_path / "index.html").read_text()).text
