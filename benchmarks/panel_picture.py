@@ -104,7 +104,10 @@ def animated(pictures: list[str]) -> str:
     rules.append(f".f{len(pictures) - 1} {{ visibility: visible; }}")
     rules.append("@media (prefers-reduced-motion) { .frame { animation: none } }")
     font = re.compile(r"@font-face \{.*?\}", re.DOTALL)
-    shown = [f'<g class="frame f{i}">{font.sub("", each)}</g>' for i, each in enumerate(pictures)]
+    at_top = '<svg preserveAspectRatio="xMidYMin" '  # frames differ in height
+    shown = [
+        f'<g class="frame f{i}">{font.sub("", each).replace("<svg ", at_top, 1)}</g>' for i, each in enumerate(pictures)
+    ]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {sizes[0]:g} {height:g}" role="img">'
     title = (
         "<title>The panel of a crawl, from its first request to its last: it learns which links lead to files</title>"

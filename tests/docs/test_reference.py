@@ -167,8 +167,9 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     command = next(
         line.removeprefix("   $ ").split()
         for line in read("tutorials/files.rst").splitlines()
-        if line.startswith("   $ scrapy focus-files 127.0.0.1:8000")
+        if line.startswith("   $ focus files 127.0.0.1:8000")
     )
+    assert command.pop(0) == "focus"
     out, stats = tmp_path / "found", tmp_path / "stats.json"
     (tmp_path / "dump.py").write_text(
         "import json, pathlib\n"
@@ -182,7 +183,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
         command = [server.url if word.startswith("127.0.0.1") else word for word in command]
         done = subprocess.run(
             [
-                sys.executable, "-m", *command, "--budget", "150", "--out", str(out), "-L", "INFO",
+                sys.executable, "-m", "scrapy_focus", *command, "--budget", "150", "--out", str(out), "-L", "INFO",
                 "-s", "STATS_CLASS=dump.Dump", "-s", "LOGSTATS_INTERVAL=0.1",
                 "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
             ],
