@@ -17,6 +17,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"scrapy_focus {version}"
 html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 html_show_sourcelink = False
 
 autodoc_member_order = "bysource"
