@@ -9,7 +9,14 @@ DOCUMENTS = "https://scrapy-focus.readthedocs.io/en/latest/"
 
 #: A section of ``docs/problems.rst``, by its anchor.
 Section = Literal[
-    "nothing-found", "unreachable", "robots-txt", "blocked", "login-wall", "needs-a-browser", "disk-is-full"
+    "nothing-found",
+    "unreachable",
+    "robots-txt",
+    "blocked",
+    "login-wall",
+    "needs-a-browser",
+    "out-of-memory",
+    "disk-is-full",
 ]
 
 

@@ -144,6 +144,8 @@ def _section(ending: Ending, facts: Facts) -> Section | None:
         case "nothing_found":
             if facts.wall is not None:
                 return facts.wall.section
+            if facts.reason == "memusage_exceeded":
+                return "out-of-memory"
             return "needs-a-browser" if facts.shells else "nothing-found"
     return None
 

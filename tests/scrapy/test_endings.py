@@ -620,6 +620,7 @@ def without_link(sentence: str) -> str:
         ({"reason": "focus_budget_requests", "asked": 0}, "nothing-found"),
         ({"reason": "focus_budget_seconds", "watched": "24 hours"}, "nothing-found"),
         ({"shells": 2}, "needs-a-browser"),
+        ({"reason": "memusage_exceeded"}, "out-of-memory"),
         ({"shells": 2, "wall": Wall("It asks for a password.", "login-wall")}, "login-wall"),
         ({"read": 0, "failure": "http://a/: it answers 404"}, "unreachable"),
         ({"read": 0, "section": "robots-txt"}, "robots-txt"),
