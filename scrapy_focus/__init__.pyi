@@ -59,6 +59,10 @@ from scrapy_focus.jobs.job import Job as Job
 from scrapy_focus.lab.checks.drawn import check_drawn as check_drawn
 from scrapy_focus.lab.checks.policy import check_policy as check_policy
 from scrapy_focus.lab.checks.ranked import check_ranked as check_ranked
+from scrapy_focus.lab.research.compare import compare as compare
+from scrapy_focus.lab.research.comparison import Comparison as Comparison
+from scrapy_focus.lab.research.record import record as record
+from scrapy_focus.lab.research.simulate import simulate as simulate
 from scrapy_focus.linkextractors import NewLinks as NewLinks
 from scrapy_focus.pipelines import RewardPipeline as RewardPipeline
 from scrapy_focus.policies.bases import Bandit as Bandit

@@ -15,6 +15,7 @@ import sys
 import time
 from concurrent.futures import wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 import pytest
 from compared import USER_MODULE, comparison, record
 
-from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus import ConfigError, FilesGoal, Link, Outcome
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.lab.compare import runs
 from scrapy_focus.lab.compare.comparison import Comparison, compare
@@ -338,34 +339,43 @@ def test_a_damaged_recording_fails_alone(sites: list[Path], tmp_path: Path) -> N
 
 
 SCRIPT = """
-import os, sys
+import os, sys, time
 sys.path.insert(0, sys.argv[1])
+from scrapy_focus import Ordering
 from scrapy_focus.lab.compare.comparison import compare
+
+class Endless(Ordering):
+    def rank(self, link, source):
+        time.sleep(1000)
 
 def progress(run, done, planned):
     print("done", run.policy, flush=True)
 
 if __name__ == "__main__":
-    policies, jobs = ["BFS", sys.argv[2] + ".Endless"], int(sys.argv[4])
+    own = Endless if sys.argv[2] == "__main__" else sys.argv[2] + ".Endless"
+    policies, jobs = ["BFS", own], int(sys.argv[4])
     found = compare(policies, [sys.argv[3]], seeds=[0, 1], jobs=jobs, progress=progress)
     print("kept", [run.policy for run in found.runs], found.interrupted, flush=True)
 """
 
 
 @pytest.mark.parametrize(
-    ("jobs", "how"),
+    ("jobs", "how", "is_fork"),
     [
-        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
-        (2, signal.SIGINT),
-        pytest.param(2, signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param(1, signal.SIGINT, False, marks=pytest.mark.slow),
+        (2, signal.SIGINT, False),
+        (2, signal.SIGINT, True),
+        pytest.param(2, signal.SIGKILL, False, marks=pytest.mark.slow),
+        (2, signal.SIGKILL, True),
     ],
 )
 def test_an_interrupt_ends_all_processes_and_keeps_what_is_done(
-    sites: list[Path], user: str, tmp_path: Path, jobs: int, how: signal.Signals
+    sites: list[Path], user: str, tmp_path: Path, jobs: int, how: signal.Signals, is_fork: bool
 ) -> None:
     """Ctrl-C returns at once with the runs that were done; whatever ends the main process, no other one stays."""
     (tmp_path / "script.py").write_text(SCRIPT)
-    words = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), user, str(sites[0]), str(jobs)]
+    module = "__main__" if is_fork else user
+    words = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), module, str(sites[0]), str(jobs)]
     pipe = subprocess.PIPE
     process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
     assert process.stdout is not None
@@ -393,15 +403,31 @@ def _runs(pid: int) -> bool:
         return False
 
 
-def test_a_goal_that_cannot_be_sent_is_refused(sites: list[Path]) -> None:
-    """A goal that is no part of a module works in this process, and is an error that says so in others."""
+def test_forks_run_what_cannot_be_sent(sites: list[Path]) -> None:
+    """A goal and a policy of a function run in other processes, with the same numbers as in this one."""
+
+    class Backwards(BreadthFirst):
+        def rank(self, link: Link, source: Outcome | None) -> float:
+            return -super().rank(link, source)
 
     def goal(outcome: Any) -> float:
-        return 1.0
+        return float(outcome.pick.key % 7 == 0)
 
-    with pytest.raises(ConfigError, match="cannot be sent to other processes"):
-        compare(["BFS"], sites[:1], goal=goal, seeds=range(2), jobs=2)
-    assert not compare(["BFS"], sites[:1], goal=goal, seeds=[0], jobs=1).failures
+    policies = [Backwards, PolicySpec.of(partial(Backwards), "made"), "BFS"]
+    forked = compare(policies, sites[:1], goal=goal, seeds=range(2), jobs=2, budget=100)
+    assert not forked.failures
+    assert identical(forked, compare(policies, sites[:1], goal=goal, seeds=range(2), jobs=1, budget=100))
+    assert forked.runs[0].metrics != forked.runs[-1].metrics
+
+
+def test_one_process_runs_what_cannot_be_sent_without_forks(sites: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where processes are not forked, one warning says that everything runs here, and the runs are made."""
+    monkeypatch.setattr(runs.sys, "platform", "darwin")
+    with pytest.warns(RuntimeWarning, match="all crawls run in this process") as said:
+        found = compare(["BFS", "DFS"], sites[:1], goal=lambda outcome: 1.0, seeds=[0], jobs=2, budget=50)
+    assert len(said) == 1
+    assert len(found.runs) == 2
+    assert not found.failures
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from scrapy_focus import (
     NOT_NOW,
     Bandit,
     Budget,
+    Comparison,
     CostLimit,
     Crawl,
     Draw,
@@ -39,9 +40,12 @@ from scrapy_focus import (
     check_drawn,
     check_policy,
     check_ranked,
+    compare,
     configurable,
     memory_frontier,
     parameter,
+    record,
+    simulate,
 )
 
 if TYPE_CHECKING:
@@ -249,3 +253,18 @@ def checks() -> None:
     check_policy(Sampling, mission=Mission(words=("wine",), unit="bytes"))
     check_ranked(memory_frontier, seed=1)
     check_drawn(memory_frontier, steps=10)
+
+
+def research(path: Path) -> str:
+    """Record, simulate and compare, with whatever can stand for a recording, a policy or a target."""
+    site = record("https://example.org/", path, budget=100, settings={"DOWNLOAD_DELAY": 0.5})
+    record([path, "b.warc.gz"], "b.sqlite", root="https://example.org/", bodies=True)
+    assert_type(simulate(site, ShallowFirst, budget=100, targets="csv,pdf").requests, int)
+    simulate("b.sqlite", BestHost(prior=2.0), targets=by_hand)
+    simulate("b.sqlite", lambda: BestHost(prior=2.0), targets=["csv"], seed=3)
+    found = compare(site, ShallowFirst)
+    assert_type(found, Comparison)
+    compare([site, path], ["BFS", ShallowFirst, BestHost()], seeds=[3, 5], processes=1)
+    compare({"one": site}, {"mine": ShallowFirst, "best": BestHost()}, seeds=3, targets=FilesGoal(types=["csv"]))
+    simulate(site, 3)  # type: ignore[arg-type]
+    return found.to_latex(["requests_90"], caption="Policies")

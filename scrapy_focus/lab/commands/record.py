@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -354,11 +353,9 @@ def _check_source(path: Path, source: str) -> None:
     """Raise ``UsageError`` if a file holds a recording of another source: nothing would be read of this one."""
     if not path.exists():
         return
-    from scrapy_focus.lab.recordings.format import source_of
+    from scrapy_focus.lab.recordings.importers.base import other_source
 
-    held = source_of(path)
-    pairs = list(zip_longest(held.split(), source.split(), fillvalue=""))
-    if held and any(one != other and Path(one).resolve() != Path(other).resolve() for one, other in pairs):
+    if held := other_source(path, source):
         raise UsageError(f"{path} holds {held}, not {source}; name another file", print_help=False)
 
 

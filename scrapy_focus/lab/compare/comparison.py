@@ -11,6 +11,7 @@ import difflib
 import math
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -31,10 +32,10 @@ from scrapy_focus.lab.replay.importance import HOT, IMPORTANCE_METRICS, KNOWN_ME
 from scrapy_focus.lab.replay.metrics import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.lab.compare.specs import PolicyLike
     from scrapy_focus.lab.replay.metrics import Metric
 
 Verdict = Literal["better", "worse", "unclear", "neither"]
@@ -220,8 +221,8 @@ class Comparison:
 
 
 def compare(
-    policies: Iterable[PolicySpec | str | type[Policy]],
-    sites: Iterable[str | Path | RecordedSite],
+    policies: Iterable[PolicyLike],
+    sites: Iterable[str | Path | RecordedSite] | Mapping[str, str | Path | RecordedSite],
     *,
     goal: Goal | None = None,
     seeds: Iterable[int] = range(5),
@@ -241,9 +242,9 @@ def compare(
     Parameters
     ----------
     policies
-        What :meth:`PolicySpec.parse <scrapy_focus.lab.compare.specs.PolicySpec.parse>` reads, or classes.
+        What :meth:`PolicySpec.of <scrapy_focus.lab.compare.specs.PolicySpec.of>` takes.
     sites
-        Recorded sites, or the paths of their files.
+        Recorded sites, or the paths of their files; a mapping gives their names.
     goal
         What is worth something; data files by default. It is copied for each crawl.
     seeds
@@ -281,7 +282,8 @@ def compare(
     """
     require_extra("comparing policies", "lab", "sklearn")
     specs = [PolicySpec.of(policy) for policy in policies]
-    paths = [site.path if isinstance(site, RecordedSite) else Path(site) for site in sites]
+    given = sites.values() if isinstance(sites, Mapping) else sites
+    paths = [site.path if isinstance(site, RecordedSite) else Path(site) for site in given]
     numbers = list(seeds)
     # Whatever is wrong shows now, not in one of many processes after an hour.
     _check_all(specs, paths, numbers)
@@ -295,7 +297,7 @@ def compare(
         words=tuple(words), ignored=None if ignored is None else frozenset(ignored),
         importance=measure,
     )  # fmt: skip
-    names = _names(paths)
+    names = list(sites) if isinstance(sites, Mapping) else _names(paths)
     comparison = Comparison(
         policies=specs, sites=dict.fromkeys(names), seeds=numbers, conditions=conditions,
         baseline=_baseline(specs, baseline),

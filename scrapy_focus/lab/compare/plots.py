@@ -262,9 +262,9 @@ def _draw_references(axis: Axes, comparison: Comparison, site: str, panel: Panel
 
 
 def _figure(panels: int, columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    from matplotlib.figure import Figure
+    from scrapy_focus.lab.compare.figures import ShownFigure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     rows = math.ceil(panels / columns)
     return figure, [figure.add_subplot(rows, columns, number + 1) for number in range(panels)]
 

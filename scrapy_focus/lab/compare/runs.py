@@ -2,6 +2,9 @@
 
 A comparison takes hours on large sites, so what fails or kills its process must not take the others along, what is done
 when somebody presses Ctrl-C is kept, and of each crawl only what is shown later comes back.
+
+A policy or goal that was defined in a notebook or a script cannot be imported by a new process. On Linux, forks of this
+process run such crawls. Other systems have no safe fork: everything runs in this process there, after a warning.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
+import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import connection
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -35,7 +41,8 @@ from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from multiprocessing.context import BaseContext
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -191,22 +198,19 @@ def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generat
     Raises
     ------
     ConfigError
-        If other processes cannot be started, or the goal cannot be sent to them.
+        If other processes cannot be started.
     """
-    if jobs == 1:
+    context = None if jobs == 1 else context_of(tasks, conditions)
+    if context is None:
         yield from map(Runner(conditions), tasks)
         return
-    try:
-        pickle.dumps(conditions)
-    except Exception as error:
-        raise ConfigError(f"{conditions.goal!r} cannot be sent to other processes: {error}; use one job") from error
     for path in dict.fromkeys(task.path for task in tasks):
         with suppress(RecordingError):  # any run that needs it reports the error
             RecordedSite(path).close()  # so that its columns exist, and not every process makes them
     left = dict(enumerate(tasks))
     while left:
         try:
-            yield from _run_in_pool(left, conditions, jobs)
+            yield from _run_in_pool(left, conditions, jobs, context)
         except BrokenProcessPool:
             if jobs == 1:  # in order, so it was the first that is left
                 task = left.pop(min(left))
@@ -214,14 +218,36 @@ def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generat
             jobs = 1  # it is unknown which one it was, or whether memory suffices for two
 
 
-def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> Iterator[Result]:
+def context_of(tasks: Sequence[Task], conditions: Conditions) -> BaseContext | None:
+    """Return how processes are started that know all policies and the goal; ``None`` if only this process does."""
+    try:
+        sent = pickle.dumps((tasks, conditions))
+    except Exception:  # whatever an object of a user does
+        sent = b"__main__"
+    if b"__main__" not in sent:
+        return multiprocessing.get_context("spawn")
+    if sys.platform == "linux":
+        return multiprocessing.get_context("fork")
+    warnings.warn(
+        "a policy or the goal is defined in a notebook or script, where other processes cannot import it: all crawls "
+        "run in this process; move it into a module to use several",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int, context: BaseContext) -> Iterator[Result]:
     """Make crawls in processes, and take those that are done out of ``left``."""
-    context = multiprocessing.get_context("spawn")
     alive, ours = context.Pipe(duplex=False)
-    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(alive, conditions))
+    is_fork = context.get_start_method() == "fork"
+    start = partial(_start_fork, alive, ours, conditions, left) if is_fork else partial(_start, alive, conditions)
+    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=start)
     try:
         try:
-            with _deaf_children():
+            with _deaf_children(), warnings.catch_warnings():
+                # A fork of a process with threads is a risk where it takes locks that these hold. Crawls take none.
+                warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
                 first = executor.submit(os.getpid)
             first.result()
         except BrokenProcessPool as error:
@@ -230,7 +256,10 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
                 "what it defines itself is in a module; or use one job"
             ) from error
         with _deaf_children():
-            numbers = {executor.submit(_run, task): number for number, task in left.items()}
+            numbers = {
+                executor.submit(_run_number, number) if is_fork else executor.submit(_run, task): number
+                for number, task in left.items()
+            }
         for future in as_completed(numbers):
             if future.exception() is not None:  # finished ones are neither repeated nor blamed
                 continue
@@ -259,6 +288,7 @@ def _deaf_children() -> Iterator[None]:
 
 
 _runner: Runner  # of a process that makes crawls for another one
+_tasks: Mapping[int, Task]  # of a fork, which has them from the process that it is a copy of
 
 
 def _start(alive: connection.Connection, conditions: Conditions) -> None:
@@ -269,6 +299,16 @@ def _start(alive: connection.Connection, conditions: Conditions) -> None:
     _runner = Runner(conditions)
 
 
+def _start_fork(
+    alive: connection.Connection, ours: connection.Connection, conditions: Conditions, tasks: Mapping[int, Task]
+) -> None:
+    """Prepare a fork, which also holds the end of the pipe whose end it waits for."""
+    global _tasks  # noqa: PLW0603 (as above)
+    ours.close()
+    _tasks = tasks
+    _start(alive, conditions)
+
+
 def _end_with(alive: connection.Connection) -> None:
     connection.wait([alive])
     os._exit(1)
@@ -276,6 +316,10 @@ def _end_with(alive: connection.Connection) -> None:
 
 def _run(task: Task) -> Result:
     return _runner(task)
+
+
+def _run_number(number: int) -> Result:
+    return _runner(_tasks[number])
 
 
 def read_latency(latency: float | str, site: RecordedSite | None) -> float | Latency:

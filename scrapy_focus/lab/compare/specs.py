@@ -2,16 +2,21 @@
 
 What is compared has to be written down: on a command line, in a report, in a file that another process reads. A policy
 object cannot be, so a policy is named by its class and its parameters, and made anew for each crawl.
+
+A class of a notebook has no import path that another process could use. Such a policy is kept as the object that makes
+it, and compared in this process or in forks of it.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
 import importlib
 import inspect
 import pkgutil
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +27,11 @@ from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import brief, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Self
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Self, TypeAlias
+
+    #: What can stand for a policy: a name, an import path, a class, a new policy, or a function that makes one.
+    PolicyLike: TypeAlias = "PolicySpec | str | type[Policy] | Policy | Callable[[], Policy]"
 
 
 #: The order of names: those of the SB-CLASSIFIER paper in its order, with the link floor before the other bound, and
@@ -56,6 +64,8 @@ class PolicySpec:
     label: str
     path: str  # import path of the class
     params: Mapping[str, Any] = field(default_factory=dict)
+    #: Makes the policy where no other process can import its class.
+    factory: Callable[..., Policy] | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -84,13 +94,43 @@ class PolicySpec:
         return spec
 
     @classmethod
-    def of(cls, policy: type[Policy] | Self | str) -> Self:
-        """Return the specification of what can stand for a policy: itself, its text, or a class with its defaults."""
+    def of(cls, policy: PolicyLike, label: str = "") -> Self:
+        """Return the specification of what can stand for a policy.
+
+        Parameters
+        ----------
+        policy
+            A specification, the text of one, a class with its defaults, a new policy, which is copied for each crawl,
+            or a function that makes one.
+        label
+            What to call it; by default, its class or function gives the name.
+
+        Raises
+        ------
+        ConfigError
+            If it is none of these, or a policy that has crawled already.
+        """
         if isinstance(policy, cls):
-            return policy
-        if isinstance(policy, type):
-            return cls(label=policy.__name__, path=import_path(policy))
-        return cls.parse(str(policy))
+            spec = policy
+        elif isinstance(policy, str):
+            spec = cls.parse(policy)
+        elif isinstance(policy, Policy):
+            spec = cls._of_object(type(policy), _Copies(policy))
+        elif isinstance(policy, type) and _is_importable(policy):
+            spec = cls(label=policy.__name__, path=import_path(policy))
+        elif callable(policy):
+            named = policy if hasattr(policy, "__qualname__") else getattr(policy, "func", type(policy))
+            spec = cls._of_object(named, policy)
+        else:
+            raise ConfigError(
+                f"policy {brief(policy)} is of type {type(policy).__name__}; give a name, an import path, a class, a "
+                "new policy, or a function that makes one"
+            )
+        return replace(spec, label=label) if label else spec
+
+    @classmethod
+    def _of_object(cls, named: Any, factory: Callable[..., Policy]) -> Self:
+        return cls(label=named.__name__, path=import_path(named), factory=factory)
 
     def __str__(self) -> str:
         """Return the shortest text that :meth:`parse` reads back as the same."""
@@ -113,14 +153,19 @@ class PolicySpec:
         ConfigError
             If it cannot be imported, or is not a policy.
         """
-        module, _, name = self.path.rpartition(".")
-        try:
-            policy = getattr(importlib.import_module(module), name)
-        except Exception as error:  # whatever the module of a user does when it is imported
-            raise ConfigError(f"policy {self.path!r} cannot be imported: {type(error).__name__}: {error}") from error
+        if self.factory is not None and not isinstance(self.factory, type):
+            return type(self.make())
+        policy = self._find_class() if self.factory is None else self.factory
         if not (isinstance(policy, type) and issubclass(policy, Policy)) or inspect.isabstract(policy):
             raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")
         return policy
+
+    def _find_class(self) -> Any:
+        module, _, name = self.path.rpartition(".")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except Exception as error:  # whatever the module of a user does when it is imported
+            raise ConfigError(f"policy {self.path!r} cannot be imported: {type(error).__name__}: {error}") from error
 
     def make(self) -> Policy:
         """Return a new policy.
@@ -130,23 +175,27 @@ class PolicySpec:
         ConfigError
             If it does not take the parameters.
         """
-        policy = self.load()
-        signature = inspect.signature(policy)
+        is_class = self.factory is None or isinstance(self.factory, type)
+        maker: Any = self.load() if is_class else self.factory
+        signature = inspect.signature(maker)
         try:
             signature.bind(**self.params)
         except TypeError as error:
             raise ConfigError(
-                f"policy {self.label!r} cannot be made: {error}; {policy.__qualname__} takes "
+                f"policy {self.label!r} cannot be made: {error}; {getattr(maker, '__qualname__', 'it')} takes "
                 f"{', '.join(signature.parameters) or 'no parameters'}"
             ) from error
         try:
-            return policy(**self.params)
+            policy = maker(**self.params)
         except FocusError:
             raise
         except Exception as error:
             raise ConfigError(
                 f"policy {brief(self.label)} cannot be made: {type(error).__name__}: {reason_of(error)}"
             ) from error
+        if not isinstance(policy, Policy):
+            raise ConfigError(f"policy {self.label!r} makes a {type(policy).__name__}, which is not a policy")
+        return policy
 
     def summary(self) -> str:
         """Return how the policy chooses: its class attribute ``summary``, or the first line of its docstring.
@@ -172,6 +221,35 @@ class PolicySpec:
             return type(self).parse(text) == self
         except ConfigError:
             return False
+
+
+class _Copies:
+    """Makes copies of a policy that has not crawled.
+
+    Raises
+    ------
+    ConfigError
+        If it has crawled already: it would start with what it learned.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        if hasattr(policy, "frontier"):
+            raise ConfigError(
+                f"policy {type(policy).__name__} has crawled already; give its class, a new policy, or a function that "
+                "makes one"
+            )
+        self.policy = policy
+
+    def __call__(self) -> Policy:
+        return copy.deepcopy(self.policy)
+
+
+def _is_importable(policy: type) -> bool:
+    """Whether another process finds this class by its name."""
+    module = sys.modules.get(policy.__module__)
+    if module is None or module.__name__ == "__main__" or module.__spec__ is None:
+        return False
+    return getattr(module, policy.__qualname__, None) is policy
 
 
 @lru_cache(maxsize=1)

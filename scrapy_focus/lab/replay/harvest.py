@@ -25,7 +25,7 @@ class Exhaustive:
     hosts: int  # with something that has a reward
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Harvest:
     """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is the state after ``k`` requests.
 
@@ -46,6 +46,10 @@ class Harvest:
     missed: int = 0  # picks whose URL was never recorded
     stopped: str = ""  # why the crawl was over; "": nothing was left to ask for
     counts: Counter[str] = field(default_factory=Counter)  # how picks ended, and what Crawl counts
+
+    def __repr__(self) -> str:
+        worth, whole = float(self.found[-1]), self.exhaustive
+        return f"<Harvest: {worth:g} of {whole.worth:g} found with {self.requests:,} requests>"
 
     @property
     def requests(self) -> int:

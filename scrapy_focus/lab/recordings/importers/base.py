@@ -8,12 +8,14 @@ is an importer without being an archive: it answers what is missing in the recor
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.lab.recordings.format import source_of
 from scrapy_focus.lab.recordings.html import mime_of, redirect_of
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 
@@ -185,6 +187,14 @@ def record(
             if progress is not None:
                 progress(writer.added)
         return writer.finish()
+
+
+def other_source(path: Path, source: str) -> str:
+    """Return what a recording was made from, ``""`` if that is this source, with paths spelled in any way."""
+    held = source_of(path)
+    pairs = zip_longest(held.split(), source.split(), fillvalue="")
+    is_other = any(one != other and Path(one).resolve() != Path(other).resolve() for one, other in pairs)
+    return held if is_other else ""
 
 
 def _checked(importer: Importer, answers: Iterable[Answer]) -> Iterator[Answer]:
