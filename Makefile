@@ -8,7 +8,7 @@ KILLS ?= 100
 SEED ?= 0
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo demo-topic demo-important demo-structured demo-news test test-slow soak fuzz docs clean
+.PHONY: demo demo-topic demo-important demo-structured demo-news test test-slow soak fuzz docs notebooks clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/focus demo --out demo-output
@@ -61,6 +61,10 @@ fuzz: $(VENV)/installed-test
 
 docs: $(VENV)/installed-test
 	$(PY) -m sphinx -W -b html docs docs/_build/html
+
+# Run the notebooks of the documentation, and save them with their outputs.
+notebooks: $(VENV)/installed-test
+	$(PY) docs/execute_notebooks.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv --without-pip $(VENV)

@@ -257,7 +257,7 @@ def test_frames_are_tidy() -> None:
 def test_a_missing_pandas_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to install."""
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ConfigError, match=r"pip install 'scrapy-focus\[lab\]'"):
+    with pytest.raises(ConfigError, match=r"pip install .scrapy-focus\[lab\]"):
         shown({"s": {"BFS": [40.0]}}).to_frame()
 
 

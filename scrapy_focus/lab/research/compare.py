@@ -40,6 +40,7 @@ def compare(
     concurrency: int = 1,
     latency: float | str = 0.0,
     words: Collection[str] = (),
+    ignored: Collection[str] | None = None,
     importance: str | Path | None = None,
     hot: float = HOT,
     progress: Callable[[Run, int, int], object] | None = None,
@@ -71,6 +72,9 @@ def compare(
         Seconds that a request takes, ``"recorded"``, or ``"lognormal:0.2"`` with the median.
     words
         Words that speak for a target, as ``FOCUS_KEYWORDS`` in a live crawl.
+    ignored
+        Extensions of URLs that are not requested; by default those of images, films and the like that are not looked
+        for. ``()``: none.
     importance, hot
         Also judge crawls by how early they visit important pages: ``"pagerank"``, ``"backlinks"``, or the path of a CSV
         file; ``hot`` is the share or number of pages that are important.
@@ -94,12 +98,12 @@ def compare(
     goal = goal_of(targets)
     specs = _specs_of(policies)
     if importance is None:
-        check_targets(_opened(sites), goal)
+        check_targets(_opened(sites), goal, ignored)
     return Comparison.from_runs(
         runs.compare(
             specs, sites, goal=goal, seeds=range(seeds) if isinstance(seeds, int) else seeds, budget=budget,
             concurrency=concurrency, latency=latency, jobs=processes, progress=progress, baseline=baseline,
-            words=words, importance=importance, hot=hot,
+            words=words, ignored=ignored, importance=importance, hot=hot,
         )
     )  # fmt: skip
 

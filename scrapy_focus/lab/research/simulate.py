@@ -32,6 +32,7 @@ def simulate(
     concurrency: int = 1,
     latency: float | str = 0.0,
     words: Collection[str] = (),
+    ignored: Collection[str] | None = None,
 ) -> Harvest:
     """Crawl a recorded site with one policy, without a network.
 
@@ -54,6 +55,9 @@ def simulate(
         Seconds that a request takes, ``"recorded"``, or ``"lognormal:0.2"`` with the median.
     words
         Words that speak for a target, as ``FOCUS_KEYWORDS`` in a live crawl.
+    ignored
+        Extensions of URLs that are not requested; by default those of images, films and the like that are not looked
+        for. ``()``: none.
 
     Returns
     -------
@@ -71,8 +75,8 @@ def simulate(
     made = policy if isinstance(policy, Policy) else spec.make()  # the caller can look into it afterwards
     goal = goal_of(targets)
     site = recording if isinstance(recording, RecordedSite) else RecordedSite(recording)
-    truth = check_targets([site], goal)
+    truth = check_targets([site], goal, ignored)
     return replay.simulate(
-        made, goal, site, budget=budget, seed=seed, concurrency=concurrency, latency=read_latency(latency, site),
-        mission=Mission.of(goal, words=words), truth=truth,
+        made, goal, site, budget=budget, seed=seed, ignored=ignored, concurrency=concurrency,
+        latency=read_latency(latency, site), mission=Mission.of(goal, words=words), truth=truth,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from scrapy_focus.web.mime import blocked_extensions
 from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from typing import TypeAlias
 
     from scrapy_focus.core.goal import Goal
@@ -50,7 +50,9 @@ def goal_of(targets: Targets) -> Goal:
         raise ConfigError(f"targets={targets!r}: {error}") from error
 
 
-def check_targets(sites: Iterable[RecordedSite], goal: Goal) -> SiteTruth | None:
+def check_targets(
+    sites: Iterable[RecordedSite], goal: Goal, ignored: Collection[str] | None = None
+) -> SiteTruth | None:
     """Return the truth about the first site with targets.
 
     Raises
@@ -60,8 +62,10 @@ def check_targets(sites: Iterable[RecordedSite], goal: Goal) -> SiteTruth | None
     """
     types: Counter[str] = Counter()
     names = []
+    if ignored is None:
+        ignored = blocked_extensions(types_of(goal))
     for site in sites:
-        truth = SiteTruth(site, copy.deepcopy(goal), ignored=blocked_extensions(types_of(goal)))
+        truth = SiteTruth(site, copy.deepcopy(goal), ignored=ignored)
         if truth.exhaustive.worth:
             return truth
         names.append(str(site.path))
