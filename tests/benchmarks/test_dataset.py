@@ -10,8 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dataset
 import pytest
+
+import dataset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
