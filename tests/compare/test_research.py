@@ -306,8 +306,13 @@ def test_ipython_formats_a_figure_as_one_picture(style: str) -> None:
     assert done.stdout.splitlines()[-1] == f"['image/png', 'text/plain'] {style == 'pyplot'} 0"
 
 
-def test_it_is_saved_as_the_command_saves_it(tmp_path: Path) -> None:
-    """The page and the numbers are written into a folder."""
-    page = shown({"s": {"BFS": [40.0, 50.0]}}).save(tmp_path / "out", plots=False)
+def test_it_is_saved_as_the_command_saves_it(site: Path, tmp_path: Path) -> None:
+    """The page and the numbers are written into a folder; the page names policies that its command cannot find."""
+    policies = {"made": partial(Shortest, sign=-1), "BFS": "BFS"}
+    found = compare(site, policies, seeds=1, processes=1, budget=50)
+    page = found.save(tmp_path / "out", plots=False)
     assert page.name == "index.html"
     assert (tmp_path / "out" / "runs.csv").exists()
+    assert "made is defined in a notebook or script. Move\nit into a module first" in page.read_text()
+    again = compare(site, "BFS", seeds=1, processes=1, budget=50).save(tmp_path / "out", plots=False)
+    assert "defined in a notebook" not in again.read_text()

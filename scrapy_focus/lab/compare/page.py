@@ -121,7 +121,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
 @lru_cache(maxsize=1)
 def _template() -> Template:
     made = environment("scrapy_focus.lab.compare")
-    made.filters |= {"counted": count_text, "repr": repr}
+    made.filters |= {"counted": count_text, "listed": listed, "repr": repr}
     return made.get_template(_TEMPLATE)
 
 

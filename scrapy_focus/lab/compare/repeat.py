@@ -29,11 +29,14 @@ class Repeat(NamedTuple):
     made: datetime
     command: str
     versions: dict[str, str]
+    unnamed: Sequence[str] = ()  # policies without an import path, which the command cannot find
 
 
 def repeat_of(comparison: Comparison, metric: str) -> Repeat:
     """Return how to repeat a comparison, as of now."""
-    return Repeat(made=datetime.now(UTC), command=command_of(comparison, metric), versions=versions())
+    unnamed = [spec.label for spec in comparison.policies if spec.factory is not None]
+    command = command_of(comparison, metric)
+    return Repeat(made=datetime.now(UTC), command=command, versions=versions(), unnamed=unnamed)
 
 
 def command_of(comparison: Comparison, metric: str) -> str:

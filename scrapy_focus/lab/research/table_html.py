@@ -28,7 +28,8 @@ def html_table(comparison: Comparison) -> str:
     body = "".join(_rows(comparison, rows_of(comparison, metrics), len(metrics) + 1))
     notes = [caption_of(comparison, metrics), *warnings_of(comparison)]
     said = "".join(f"<p><small>{escape(note)}</small></p>" for note in notes)
-    return f"<table><thead><tr><th{_LEFT}>Policy</th>{heads}</tr></thead><tbody>{body}</tbody></table>{said}"
+    table = f"<table><thead><tr><th{_LEFT}>Policy</th>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="overflow-x: auto">{table}</div>{said}'
 
 
 def _rows(comparison: Comparison, rows: list[Row], columns: int) -> Iterator[str]:
