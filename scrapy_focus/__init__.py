@@ -17,14 +17,14 @@ def _read_homes() -> dict[str, str]:
     return dict(sorted((name.name, str(node.module)) for node in imports for name in node.names))
 
 
-# Scrapy imports its commands, and this package with them, whatever the command: nothing is imported before it is used.
+# Scrapy imports this package with its commands, whichever command runs: so nothing is imported before it is used.
 _HOMES = _read_homes()
 
 __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for first; everything but what is for Scrapy works without Scrapy."""
+    """Import a public name on first use; everything except the Scrapy components works without Scrapy."""
     if name not in _HOMES:
         raise AttributeError(f"module 'scrapy_focus' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

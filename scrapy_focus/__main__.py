@@ -1,4 +1,4 @@
-"""``focus files URL``: the commands of this package by themselves. ``scrapy focus-files URL`` is the same command."""
+"""``focus files URL``: the standalone commands of this package. ``scrapy focus-files URL`` is the same command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX = "focus-"
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run a command, or list all commands; ``words`` is the command and its arguments, by default those of the process.
+    """Run a command, or list all commands; ``words`` is the command line, by default that of the process.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def _commands() -> dict[str, EntryPoint]:
-    """Return the commands of this package, without the prefix that tells them apart among Scrapy's."""
+    """Return the commands of this package, without the prefix that distinguishes them from Scrapy's."""
     found = entry_points(group=_GROUP)
     return {each.name.removeprefix(_PREFIX): each for each in found if each.name.startswith(_PREFIX)}
 
@@ -54,8 +54,8 @@ def _overview() -> str:
             "",
             *lines,
             "",
-            "focus COMMAND -h lists the options of a command. Each is a command of Scrapy, too: focus files is",
-            "scrapy focus-files.",
+            "focus COMMAND -h shows the options of a command. Each command is also a command of Scrapy: focus files",
+            "is the same as scrapy focus-files.",
         ]
     )
 
@@ -63,7 +63,7 @@ def _overview() -> str:
 def _refuse(name: str, commands: dict[str, EntryPoint]) -> NoReturn:
     near = get_close_matches(name, commands, 1)
     hint = f"did you mean focus {near[0]}?" if near else "focus -h lists the commands"
-    print(f"Error: there is no command focus {name:.100}; {hint}", file=sys.stderr)
+    print(f"Error: unknown command focus {name:.100}; {hint}", file=sys.stderr)
     sys.exit(2)
 
 

@@ -1,4 +1,4 @@
-"""The add-on: everything of this package, with one settings line."""
+"""The add-on: turns on everything in this package with one settings line."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ _READ_BY_COMPONENTS: tuple[Setting[Any], ...] = (
 class Addon:
     """``ADDONS = {"scrapy_focus.Addon": 500}`` turns on the scheduler, the middlewares, the pipeline and the extension.
 
-    What a project or spider sets itself is left as it is: its ``SCHEDULER``, the order of one of our components, or
-    ``None`` for one that is not wanted. ``CONCURRENT_ITEMS`` becomes 4 where nobody set it: Scrapy starts as many tasks
-    for each response, and its default of 100 halves the speed on small pages. Scrapy's middlewares for robots.txt and
-    compression give way to ours, which do the same and more, unless ``DOWNLOADER_MIDDLEWARES`` names them.
+    Values that a project or spider sets are kept: its ``SCHEDULER``, the order of one of our components, or ``None``
+    to disable one. ``CONCURRENT_ITEMS`` becomes 4 if it is not set: Scrapy starts as many tasks for each response, and
+    its default of 100 halves the speed on small pages. Our middlewares for robots.txt and compression, which do the
+    same and more, replace Scrapy's, unless ``DOWNLOADER_MIDDLEWARES`` names those.
     """
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Set what is read before there is a crawler."""
+        """Apply settings that Scrapy reads before it creates the crawler."""
         settings.set("TWISTED_DNS_RESOLVER", "scrapy_focus.resolver.Resolver", "addon")
 
     def update_settings(self, settings: BaseSettings) -> None:
         with in_one_line():
-            if is_off(settings.get(Config.features.name)):  # else the scheduler does, when they may be imported
+            if is_off(settings.get(Config.features.name)):  # otherwise the scheduler does so, when they can be imported
                 check_names(settings, rows_of(settings))
             for row in _READ_BY_COMPONENTS:
                 row.of(settings)
-        if settings.get(Config.cluster.name) and settings.get("JOBDIR"):  # workers of one machine may all begin at once
+        if settings.get(Config.cluster.name) and settings.get("JOBDIR"):  # workers may start at once
             with suppress(OSError):
                 Path(settings["JOBDIR"]).mkdir(parents=True, exist_ok=True)
         settings.set("SCHEDULER", FocusScheduler, "addon")

@@ -1,4 +1,4 @@
-"""The settings of scrapy_focus but those of features, each declared once, and what they mean together."""
+"""The settings of scrapy_focus, except those of features: each is declared once, and checked against the others."""
 
 from __future__ import annotations
 
@@ -58,31 +58,31 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: What a site may ask for, and ``FOCUS_OBEY`` may name.
+#: The wishes of sites that ``FOCUS_OBEY`` may name.
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
 
-#: Types of resource, as Playwright names them.
+#: Types of resources, by Playwright's names.
 RESOURCES = frozenset(
     """
     document eventsource fetch font image manifest media other ping script stylesheet texttrack websocket xhr
     """.split()
 )
-_MADE_OF = frozenset({"fetch", "script", "stylesheet", "xhr"})  # what a page is not itself without
+_MADE_OF = frozenset({"fetch", "script", "stylesheet", "xhr"})  # resources that a page needs to work
 
 _LONGEST_NAME = 300  # characters of the name of a crawl
 
 Progress = Literal["auto", "panel", "log", "off"]
-#: Which pages a browser fetches.
+#: Which pages a browser renders.
 Render = Literal["never", "learn", "always"]
 
 
-# Kinds of settings that only this package has
+# Kinds of settings that are specific to this package
 
 
 def _policy_class(name: str, value: Any) -> type[Policy]:
     try:
         policy = load_object(value)
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # importing a module may raise anything
         raise ConfigError(f"{name} is {brief(value)}, which cannot be imported: {reason_of(error)}") from error
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise ConfigError(f"{name} is {brief(value)}; it takes a subclass of scrapy_focus.Policy, or its import path")
@@ -90,7 +90,7 @@ def _policy_class(name: str, value: Any) -> type[Policy]:
 
 
 def _made(name: str, value: Any) -> Any:
-    """Return the object that a setting is, or is the import path of, or of whose class it is."""
+    """Return an object from a setting: the object itself, its import path, or its class."""
     try:
         made = load_object(value) if isinstance(value, (str, type)) else value
         return made() if isinstance(made, type) else made
@@ -116,13 +116,13 @@ def _stop_rule(name: str, value: Any) -> StopRule:
 
 
 def _topic(name: str, value: Any) -> Any:
-    """Return a topic as it is given; on the command line, a dict is JSON."""
+    """Return a topic unchanged; on the command line, a dict is given as JSON."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{name} is {brief(value)}, which is no JSON: {reason_of(error)}") from error
+        raise ConfigError(f"{name} is {brief(value)}, which is not JSON: {reason_of(error)}") from error
 
 
 def _files_goal(name: str, value: Any) -> FilesGoal | None:
@@ -145,7 +145,7 @@ def _types(name: str, given: list[str]) -> frozenset[str]:
 
 
 def _import_paths(name: str, given: list[str]) -> tuple[str, ...]:
-    """Return import paths; whether they lead anywhere shows when something is stored."""
+    """Return import paths, which are imported only when something is stored."""
     found = tuple(each.strip() for each in given)
     if unfit := [each for each in found if not all(part.isidentifier() for part in each.split("."))]:
         raise ConfigError(
@@ -157,7 +157,7 @@ def _import_paths(name: str, given: list[str]) -> tuple[str, ...]:
 def _frontier(name: str, value: Any) -> MakeFrontier:
     try:
         make = load_object(value)
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # importing a module may raise anything
         raise ConfigError(f"{name} is {brief(value)}, which cannot be imported: {reason_of(error)}") from error
     if not callable(make):
         raise TypeError(make)
@@ -165,7 +165,7 @@ def _frontier(name: str, value: Any) -> MakeFrontier:
 
 
 def _features(name: str, value: Any) -> tuple[Callable[[Any], Any], ...]:
-    """Return what makes the features of a project, each called with the live crawl."""
+    """Return the factories of a project's features, each called with the live crawl."""
     named = value.split(",") if isinstance(value, str) else value
     if not isinstance(named, list | tuple):
         raise TypeError(named)
@@ -173,7 +173,7 @@ def _features(name: str, value: Any) -> tuple[Callable[[Any], Any], ...]:
     for each in named:
         try:
             make = load_object(each.strip() if isinstance(each, str) else each)
-        except Exception as error:  # whatever a module does when it is imported
+        except Exception as error:  # importing a module may raise anything
             raise ConfigError(f"{name} has {brief(each)}, which cannot be imported: {reason_of(error)}") from error
         if not callable(make):
             raise ConfigError(
@@ -185,7 +185,7 @@ def _features(name: str, value: Any) -> tuple[Callable[[Any], Any], ...]:
 
 
 def _text(is_fit: Callable[[str], bool], takes: str) -> Kind[str]:
-    """A text that is fit for something."""
+    """Return the kind of a text setting with a condition."""
 
     def read(_: str, value: Any) -> str:
         if not (isinstance(value, str) and is_fit(value)):
@@ -199,7 +199,7 @@ _FILES = "file types"
 _GOAL = Kind(_goal, "a callable from an Outcome to a number, or its import path", is_off)
 _FRONTIER = Kind(
     _frontier,
-    "what makes a frontier of what a policy keeps, such as scrapy_focus.memory_frontier, or its import path",
+    "a function that makes a frontier, such as scrapy_focus.memory_frontier, or its import path",
     is_off,
 )
 _FEATURES = Kind(_features, "a list of features, or of their import paths", is_off)
@@ -218,14 +218,14 @@ _NAME = _text(
 
 
 class Config:
-    """The ``FOCUS_*`` settings of one crawl; ``docs/reference/settings.rst`` says what each is for.
+    """The ``FOCUS_*`` settings of one crawl; ``docs/reference/settings.rst`` describes them.
 
-    Those of features are declared and read in their folders. Here each row is a setting: ``Config.most_out`` is the
-    setting itself, which says what it is in given settings (``Config.most_out.of(settings)``), and ``config.most_out``
-    is its value in this crawl.
+    Features declare and read their settings in their own folders. Here each row is a setting: ``Config.most_out`` is
+    the setting itself, which reads its value from given settings (``Config.most_out.of(settings)``), and
+    ``config.most_out`` is its value in this crawl.
     """
 
-    # What to look for, who decides, and when to stop: as it is given. What follows from it is below.
+    # The goal, the policy and the stop rule, as given. Values derived from them are below.
     own_goal = Setting("FOCUS_GOAL", _GOAL, default=None)
     targets = Setting("FOCUS_TARGETS", Kind(_files_goal, f"{_FILES}, in a list, or separated by commas"), default=None)
     topic = Setting("FOCUS_TOPIC", Kind(_topic, "a topic", is_off), default=None)
@@ -286,7 +286,7 @@ class Config:
     progress: Setting[Progress] = Setting("FOCUS_PROGRESS", choice(*get_args(Progress)), default="auto")
     log = Setting("FOCUS_LOG", path(), default="")
 
-    # What follows from several of them
+    # Values derived from several settings
     policy: type[Policy]
     goal: Goal
     stop: StopRule | None
@@ -300,16 +300,16 @@ class Config:
         Parameters
         ----------
         settings
-            Of Scrapy.
+            Scrapy's settings.
         default_policy
-            Of the scheduler.
+            The default policy of the scheduler.
         rows
-            The settings of features, which are checked here and read by the features themselves.
+            The settings of features, which are checked here and read by the features.
 
         Raises
         ------
         ConfigError
-            If a setting is unknown, has a value that cannot be used, or contradicts another one.
+            If a setting is unknown, has an invalid value, or contradicts another one.
         """
         check_names(settings, rows)
         config = cls()
@@ -334,7 +334,7 @@ class Config:
         Raises
         ------
         ConfigError
-            If the policy does not take the parameters, or cannot decide in a live crawl.
+            If the policy does not take the parameters, or cannot run in a live crawl.
         """
         signature, name = inspect.signature(self.policy), self.policy.__qualname__
         try:
@@ -346,26 +346,26 @@ class Config:
             ) from error
         try:
             policy = self.policy(**self.params)
-        except Exception as error:  # whatever the policy of a user does
+        except Exception as error:  # a user's policy may raise anything
             said = reason_of(error, REASON)
             if inspect.isabstract(self.policy):
-                raise ConfigError(f"FOCUS_POLICY is {name}, which is no whole policy: {said}") from error
+                raise ConfigError(f"FOCUS_POLICY is {name}, which is not a complete policy: {said}") from error
             kind = "" if isinstance(error, FocusError) else f"{type(error).__name__}: "
             raise ConfigError(f"FOCUS_POLICY_PARAMS, for {name}: {kind}{said}") from error
         if isinstance(policy, NeedsTruth) and policy.needs_truth:
             raise ConfigError(
-                f"FOCUS_POLICY is {name}, which is given the truth about a site beforehand: it can "
-                "only be tried on recorded ones, with focus compare"
+                f"FOCUS_POLICY is {name}, which needs to know the whole site in advance: it "
+                "only runs on recorded sites, with focus compare"
             )
         return policy
 
     def try_files(self) -> None:
-        """Make the folder of what is written when the crawl ends, and see whether it can be written.
+        """Make the folders of files that are written when the crawl ends, and check that they are writable.
 
         Raises
         ------
         ConfigError
-            If it cannot: nothing should be crawled for it.
+            If one is not, so that no crawl runs in vain.
         """
         if not self.learned_to:
             return
@@ -400,9 +400,9 @@ class Config:
         )
 
     def mission(self) -> Mission:
-        """Return what is looked for, as every policy is given it.
+        """Return what the crawl looks for, as every policy receives it.
 
-        What is to be saved is what there is a budget of, if that is one thing and not requests.
+        The unit of cost is that of the budget, if there is only one and it is not requests.
         """
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
@@ -413,7 +413,7 @@ class Config:
         return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 
     def _find_goal(self) -> Goal:
-        """Return what the settings look for."""
+        """Return the goal from the settings."""
         self._check_one_goal()
         if self.structured is not None:
             return self.structured
@@ -434,10 +434,10 @@ class Config:
             raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
 
     def _find_policy(self, settings: BaseSettings, default: type[Policy]) -> type[Policy]:
-        """Return the policy that is named, else that of the scheduler.
+        """Return the policy in the settings, or that of the scheduler.
 
-        Where the goal has a topic and the default policy of all crawls would decide, which reads none, it is TreeQ.
-        Where another one decides that reads none, or settings ask for what TreeQ has not, there is a warning.
+        If the goal has a topic and the policy would be the default one, which reads no topics, TreeQ replaces it. If
+        another policy reads no topics, or settings need what TreeQ lacks, a warning is logged.
         """
         policy = self.own_policy or _policy_class(Config.own_policy.name, default)
         if topic_of(self.goal) is None or policy.reads_topic:
@@ -446,21 +446,21 @@ class Config:
         if self.own_policy is None and policy is BranchingBandit:
             if not (why := self._needs_default(settings)):
                 logger.info(
-                    "the goal has a topic, so TreeQ decides, which reads the words of links; to keep the policy that "
-                    "learns from rewards alone, set FOCUS_POLICY = %r", import_path(BranchingBandit),
+                    "the goal has a topic, so the policy is TreeQ, which reads the words of links; to keep the one "
+                    "that learns from rewards only, set FOCUS_POLICY = %r", import_path(BranchingBandit),
                 )  # fmt: skip
                 return policy_for_topics()
         elif self.own_policy is None:
             why = f"{policy.__qualname__} is the policy of the scheduler"
         logger.warning(
-            "the goal has a topic, but %s, and %s does not read it: links whose words fit the topic wait among all "
-            "others. SCHEDULER = 'scrapy_focus.TreeFrontierScheduler', without FOCUS_POLICY, finds more", why,
+            "the goal has a topic, but %s, and %s does not read it: links whose words fit the topic get no priority. "
+            "SCHEDULER = 'scrapy_focus.TreeFrontierScheduler', without FOCUS_POLICY, finds more", why,
             policy.__qualname__,
         )  # fmt: skip
         return policy
 
     def _needs_default(self, settings: BaseSettings) -> str:
-        """Return which setting only the default policy follows, ``""`` if none is given."""
+        """Return the setting that requires the default policy, ``""`` if there is none."""
         tree = policy_for_topics()
         try:
             inspect.signature(tree).bind(**self.params)
@@ -475,7 +475,7 @@ class Config:
         return ""
 
     def _find_stop(self) -> StopRule | None:
-        """Return the rule that stops the crawl, if there is one."""
+        """Return the stop rule of the crawl, if any."""
         rules = {"FOCUS_STOP": self.own_stop, "FOCUS_COST_LIMIT": self._cost_rule()}
         made = {name: rule for name, rule in rules.items() if rule is not None}
         if len(made) > 1:
@@ -486,12 +486,12 @@ class Config:
         if self.cost_limit is None:
             return None
         rule = CostLimit(self.cost_limit)
-        if self.learned_from:  # what finds cost is known from an earlier crawl
+        if self.learned_from:  # an earlier crawl learned the cost of finds
             rule.first = rule.patience
         return rule
 
     def _check_can(self, policy: type[Policy], settings: BaseSettings) -> None:
-        """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
+        """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy does not support."""
         needs = [
             ("FOCUS_COST_LIMIT", "expected_cost", self.cost_limit is None or issubclass(policy, ExpectsCost)),
             ("FOCUS_LEARNED_FROM", "load", not self.learned_from or issubclass(policy, Loads)),
@@ -507,8 +507,8 @@ class Config:
     def _check_priority(self) -> None:
         if self.request_priority and self.policy.counts_hosts:
             raise ConfigError(
-                f"FOCUS_REQUEST_PRIORITY is on, and {self.policy.__qualname__} counts pages by host, which priorities "
-                "part; choose another policy, or remove the setting"
+                f"FOCUS_REQUEST_PRIORITY is on, but {self.policy.__qualname__} counts pages by host, which does not "
+                "work with priorities; choose another policy, or remove the setting"
             )
 
     def _check_most_waiting(self, settings: BaseSettings) -> None:
@@ -525,8 +525,8 @@ class Config:
     def _check_frontier(self, settings: BaseSettings) -> None:
         if self.frontier is not None and settings.get("JOBDIR"):
             raise ConfigError(
-                f"FOCUS_FRONTIER is {brief(settings.get('FOCUS_FRONTIER'))}, and JOBDIR is set, which brings a "
-                "frontier of its own; remove one of them"
+                f"FOCUS_FRONTIER is {brief(settings.get('FOCUS_FRONTIER'))}, and JOBDIR is set, which has a "
+                "separate frontier; remove one of them"
             )
 
     def _check_cluster(self, settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
@@ -535,29 +535,29 @@ class Config:
         said = f"FOCUS_CLUSTER is {brief(self.cluster)}"
         if not settings.get("JOBDIR"):
             raise ConfigError(
-                f"{said}, and JOBDIR is not set: the leader of the crawl needs a folder on its machine, in which the "
+                f"{said}, and JOBDIR is not set: the leader of the crawl needs a folder on its machine, so that the "
                 "crawl survives kills"
             )
         if learning(topic_of(self.goal)) is not None:
             raise ConfigError(
-                f"{said}, with which a topic that learns from the pages does not work yet: each machine would learn "
-                "for itself; train a model with focus train, and set FOCUS_TOPIC to its file"
+                f"{said}, which does not yet support a topic that learns from the pages: each machine would learn "
+                "separately; train a model with focus train, and set FOCUS_TOPIC to its file"
             )
         for row in (*ROWS.values(), *rows):
             value = None if row.in_cluster else settings.get(row.name)
             if not is_off(value) and value not in ("0", "False", "false"):
-                raise ConfigError(f"{said}, with which {row.name} does not work yet; remove one of them")
+                raise ConfigError(f"{said}, which does not yet support {row.name}; remove one of them")
 
 
-_CONCURRENT = Setting("CONCURRENT_REQUESTS", whole(), default=0)  # of Scrapy
+_CONCURRENT = Setting("CONCURRENT_REQUESTS", whole(), default=0)  # Scrapy's
 
 #: Each field of Config that is a setting.
 ROWS: dict[str, Setting[Any]] = {field: row for field, row in vars(Config).items() if isinstance(row, Setting)}
 
-#: The names of the settings of no feature.
+#: The names of all settings that belong to no feature.
 SETTINGS = tuple(sorted(row.name for row in ROWS.values()))
 
-#: Settings of earlier versions, and what to set in their place.
+#: Settings of earlier versions, and their replacements.
 GONE = {"FOCUS_PLATEAU": 'FOCUS_STOP = "scrapy_focus.Plateau"'}
 
 
@@ -573,11 +573,11 @@ def check_names(settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
             meant = f"did you mean {near[0]}? " if near else ""
             if name in GONE:
                 meant = f"use {GONE[name]}. "
-            raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(known)}")
+            raise ConfigError(f"unknown setting {printable(name)}; {meant}All settings: {', '.join(known)}")
 
 
 def policy_for_topics() -> type[Policy]:
-    """Return the policy that decides where a goal has a topic; other crawls do not import it."""
+    """Return the policy for goals with a topic; other crawls do not import it."""
     from scrapy_focus.policies.treeq.policy import TreeQ
 
     return TreeQ
@@ -586,16 +586,16 @@ def policy_for_topics() -> type[Policy]:
 def _topic_goal(topic: Any) -> TopicGoal:
     try:
         return TopicGoal(topic)
-    except Exception as error:  # whatever a model of a user does
+    except Exception as error:  # a user's model may raise anything
         raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, REASON)}") from error
 
 
 def _words_of(topic: Any) -> tuple[str, ...]:
-    """Return the keywords of a topic that is given as a dict."""
+    """Return the keywords of a topic given as a dict."""
     words = topic.get("keywords", ()) if isinstance(topic, Mapping) else ()
     return tuple(words) if isinstance(words, (list, tuple)) else ()
 
 
 def _why(error: BaseException) -> str:
-    """Return what an error says, without the path that the message names already."""
+    """Return the reason of an error, without the path that the message already names."""
     return (isinstance(error, OSError) and error.strerror) or reason_of(error)

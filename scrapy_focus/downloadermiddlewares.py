@@ -1,4 +1,4 @@
-"""Requests on their way out and answers on their way in: what is asked, what is read, and all of it counted."""
+"""Downloader middlewares: they decide which requests are sent and which responses are read, and count all of them."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts as closed
-_ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size was
-_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})  # that Scrapy decodes
+_ROBOTS_ROUNDS = 3  # attempts to fetch a robots.txt before its host counts as closed
+_ANY_RATIO = 10_000_000  # bytes that a body may always inflate to
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})  # encodings that Scrapy decodes
 _NO_ENCODINGS = frozenset({"", "identity", "none"})
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
 _PAGES = ("text/html", "application/xhtml+xml")
-_RENDERINGS = 2  # further ones that a page is given with which the browser failed
+_RENDERINGS = 2  # retries of a page after the browser failed
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
 
 class _FocusMiddleware:
-    """What our downloader middlewares share: they do nothing in a crawl whose scheduler is not ours."""
+    """Base class of our downloader middlewares: they do nothing in a crawl with another scheduler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -92,16 +92,16 @@ class _FocusMiddleware:
         return host_of(self.crawler)
 
     def entry(self, request: Request) -> Entry | None:
-        """Return what is known of the pick that a request was made for, if it was made for one."""
+        """Return the entry of the pick that a request was made for, if any."""
         host = self.host
         return None if host is None else host.inflight.find(request)
 
 
 class ProbeMiddleware(_FocusMiddleware):
-    """Looks at a link with a HEAD request where the policy asked for that, and fetches nothing.
+    """Probes a link with a HEAD request if the policy asked for that, and fetches nothing.
 
-    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares
-    and takes its turn of politeness. It is never rendered by a browser.
+    This applies to GET requests without a body; others are sent unchanged. The HEAD passes through all downloader
+    middlewares, and observes the same delays. It is never rendered by a browser.
     """
 
     async def process_request(self, request: Request) -> Request | None:
@@ -114,7 +114,7 @@ class ProbeMiddleware(_FocusMiddleware):
             response = await self.crawler.engine.download_async(head)
         except IgnoreRequest:
             raise
-        except Exception as error:  # its retries are used up: those of the page would come on top
+        except Exception as error:  # its retries are used up: retries of the page would add to them
             raise ProbeFailed(error) from error
         spider = self.crawler.spider
         is_put_off = self.host is not None and self.host.pace.is_put_off(request)
@@ -126,10 +126,10 @@ class ProbeMiddleware(_FocusMiddleware):
 
 
 class MimeMiddleware(_FocusMiddleware):
-    """Stops bodies of types that nobody wants (``FOCUS_BLOCKED_MIMES``) as soon as the headers are there.
+    """Stops bodies of unwanted types (``FOCUS_BLOCKED_MIMES``) as soon as their headers have arrived.
 
-    Stopping costs the connection, and what the server had sent until then, so bodies of less than 64 KiB are let
-    through to here. What a goal counts as a target is never stopped.
+    Stopping costs the connection, and the bytes sent until then, so bodies of less than 64 KiB are read and dropped
+    here. A response that the goal counts as a target is never stopped.
     """
 
     @classmethod
@@ -145,7 +145,7 @@ class MimeMiddleware(_FocusMiddleware):
         if host is None or entry is None or host.is_wanted(parse_mime(kind), request.url):
             return
         entry.stopped = True
-        request.meta["dont_cache"] = True  # or the HTTP cache would replay an empty body
+        request.meta["dont_cache"] = True  # otherwise the HTTP cache would replay an empty body
         length = body_length if isinstance(body_length, int) else None  # Twisted has a constant for "unknown"
         if length is None or length >= _SMALL:
             host.count("mime/aborted")
@@ -162,21 +162,21 @@ class MimeMiddleware(_FocusMiddleware):
 
 
 class MeterMiddleware(_FocusMiddleware):
-    """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
+    """Counts every request immediately before it is sent, and blocks those beyond the budget.
 
-    It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
-    retries and what a pipeline downloads are. So is what a browser asks for on behalf of a page
-    (:mod:`scrapy_focus.engine.browser`). Bodies count as they came, compressed. What had arrived
-    when an earlier run was killed is not asked for again (``FOCUS_KILL_SAFE_FETCH``).
+    It is the innermost middleware: responses from the HTTP cache are not counted; robots.txt, HEADs, redirects, retries
+    and downloads of pipelines are. So are the requests that a browser sends for a page
+    (:mod:`scrapy_focus.engine.browser`). Bodies are counted as received, compressed. A response that had arrived when
+    an earlier run was killed is not requested again (``FOCUS_KILL_SAFE_FETCH``).
 
-    A host that answers 429 or 503 with ``Retry-After`` is put off for as long (``FOCUS_OBEY``, ``FOCUS_LONGEST_WAIT``):
-    nothing is chosen for it meanwhile, and what was chosen already waits with the scheduler. Scrapy's retries follow.
-    What no pick asked for, such as a robots.txt, is not retried then, as it would be at once.
+    A host that answers 429 or 503 with ``Retry-After`` is paused for that time (``FOCUS_OBEY``,
+    ``FOCUS_LONGEST_WAIT``): nothing is chosen for it meanwhile, and requests already chosen return to the queue. Then
+    Scrapy retries. A request without a pick, such as one for robots.txt, is not retried, as that would happen at once.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
+        self._out: WeakSet[Request] = WeakSet()  # sent; a response to another request may be from the cache
         self._waits = "retry-after" in Config.obey.of(crawler.settings)
         self._keeps_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._guard: Guard | None = None
@@ -194,7 +194,7 @@ class MeterMiddleware(_FocusMiddleware):
         if entry is not None and entry.request is request and host.pace.is_put_off(request):
             return _again(request)
         if not await host.is_first(request):
-            raise RedirectSeen(f"{request.url} is asked for by another process of this crawl")
+            raise RedirectSeen(f"{request.url} is fetched by another process of this crawl")
         if not await host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
@@ -216,13 +216,13 @@ class MeterMiddleware(_FocusMiddleware):
         if host is not None and not (visit is not None and visit.is_weighed):
             self._weigh(host, request, response, entry)
         if visit is not None and visit.is_too_large:
-            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed")
+            raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed")
         if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
-            raise BudgetExhausted(f"a budget was used up before {request.url} had all that it asked for")
+            raise BudgetExhausted(f"a budget was used up before {request.url} was fully loaded")
         return response
 
     def _weigh(self, host: Host, request: Request, response: Response, entry: Entry | None) -> None:
-        """Count the bytes of a response, and put off its host where it asks for that."""
+        """Count the bytes of a response, and pause its host if requested."""
         size = _size(response)
         host.received(size)
         if entry is not None:
@@ -231,7 +231,7 @@ class MeterMiddleware(_FocusMiddleware):
             self._wait(host, request, response)
 
     def _wait(self, host: Host, request: Request, response: Response) -> None:
-        """Put a host off for as long as its answer asks for, if it does."""
+        """Pause a host for the time that its response requests, if any."""
         if _asks_for_robots(request) and request.meta.get("dont_retry"):
             return  # RobotsMiddleware closes the host
         asked = (response.headers.get("Retry-After") or b"").decode("latin-1")
@@ -246,14 +246,14 @@ class MeterMiddleware(_FocusMiddleware):
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
         if visit is not None and visit.is_too_large:
-            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed") from exception
+            raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed") from exception
         if visit is not None and visit.refused == "budget":
             raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
         if visit is not None and visit.refused:
-            raise IgnoreRequest(f"{request.url} leads where it must not ({visit.refused})") from exception
+            raise IgnoreRequest(f"{request.url} leads to a forbidden address ({visit.refused})") from exception
 
     def _visit(self, request: Request) -> Visit | None:
-        """Return what a browser did for a request, if one did, once that counts for its pick."""
+        """Return the visit of a browser for a request, if any, after counting it for its pick."""
         visit = None if self._guard is None else self._guard.give_back(request)
         if visit is not None and (entry := self.entry(request)) is not None:
             entry.sent += visit.requests
@@ -273,21 +273,21 @@ class MeterMiddleware(_FocusMiddleware):
 
 
 class RenderMiddleware(_FocusMiddleware):
-    """Has a browser fetch what the policy wants rendered (``render``), or every page (``FOCUS_RENDER``).
+    """Lets a browser fetch the pages that the policy wants rendered (``render``), or all pages (``FOCUS_RENDER``).
 
-    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back. So a request
-    that waits stays small, and survives in a job directory. Forms and requests with a body are sent as they are. A page
-    that the browser dies or hangs with is tried twice more; then its plain copy stands, or is fetched where none was.
-    ``meta["playwright"]`` of a spider keeps the last word, ``False`` too.
+    It adds the ``meta`` of scrapy-playwright at the last moment, and removes it when the response arrives. So a queued
+    request stays small, and can be stored in a job directory. Forms and requests with a body are sent unchanged. If the
+    browser crashes or hangs with a page, the page is tried twice more; then its plain copy is used, and fetched if
+    there is none. ``meta["playwright"]`` of a spider always takes precedence, even ``False``.
     """
 
-    renders = True  # by which a crawl finds it
+    renders = True  # a crawl identifies the middleware by it
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._mode = Config.render.of(crawler.settings)
         self._browser: Found | None = None
-        self._out: WeakSet[Request] = WeakSet()  # that a browser is to answer
+        self._out: WeakSet[Request] = WeakSet()  # requests for a browser
 
     def process_request(self, request: Request) -> None:
         entry = self.entry(request)
@@ -302,14 +302,14 @@ class RenderMiddleware(_FocusMiddleware):
                 entry.shown = False
                 return
             if not self.browser:
-                raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
+                raise BrowserFailed(f"{request.url} needs a browser, but none is available: {self.browser.reason}")
         elif not self._shows_anyway(request, entry):
             return
         request.meta["playwright"] = request.meta[RENDERED] = entry.shown = True
         self._out.add(request)
 
     def _shows_anyway(self, request: Request, entry: Entry) -> bool:
-        """Whether a page is rendered that no policy wants rendered, as all are."""
+        """Whether a page is rendered only because all pages are."""
         return self._mode == "always" and entry.shown is not False and _may_be_page(request) and bool(self.browser)
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -336,7 +336,7 @@ class RenderMiddleware(_FocusMiddleware):
 
     @property
     def browser(self) -> Found:
-        """The browser, looked for once; none where none is wanted."""
+        """The browser, looked up once; none if none is wanted."""
         if self._browser is None:
             is_wanted = self._mode != "never"
             self._browser = browser_of(self.crawler.settings) if is_wanted else Found(reason="FOCUS_RENDER is 'never'")
@@ -344,11 +344,11 @@ class RenderMiddleware(_FocusMiddleware):
 
 
 class RevisitMiddleware(_FocusMiddleware):
-    """Asks whether a page has changed since its last visit, where pages are fetched again (``again``).
+    """Makes revisits conditional, in crawls that revisit pages (``again``).
 
-    The request gets ``If-None-Match`` and ``If-Modified-Since``, with what the server said at the last visit that the
-    spider read; a 304 then saves the body. Requests with conditions of their own are left as they are, and all of them
-    are where Scrapy's HTTP cache is on, which asks itself.
+    The request gets ``If-None-Match`` and ``If-Modified-Since``, with the values of the last visit that the spider
+    read; a 304 then saves the body. Requests that already have conditions are unchanged. With Scrapy's HTTP cache,
+    which does the same, all are.
     """
 
     def process_request(self, request: Request) -> None:
@@ -358,19 +358,19 @@ class RevisitMiddleware(_FocusMiddleware):
 
 
 class PublicOnlyMiddleware(_FocusMiddleware):
-    """Refuses requests to addresses that are not public, with ``FOCUS_PUBLIC_ONLY``; without, it is not there.
+    """Refuses requests to addresses that are not public; enabled by ``FOCUS_PUBLIC_ONLY``.
 
-    Links and redirects of strangers could else make this machine ask itself, its router or its neighbours. The
-    addresses that the name has now are looked at, whoever made the request: links, redirects, robots.txt, HEADs. Where
-    a start request has none but addresses on this machine, on the link or in private networks, all others may have such
-    addresses too: of the same of these three kinds.
+    Otherwise links and redirects on untrusted pages could make this machine contact itself, its router or its
+    neighbours. The current addresses of the host are checked for every request: links, redirects, robots.txt, HEADs. If
+    all addresses of a start request are on this machine, link-local or in private networks, other requests may use
+    addresses of the same of these three kinds.
 
-    It stands within all middlewares but the one that counts, and behind the cache of names from which Twisted's
-    handlers connect. With other handlers a name may change in between; so the address that answered is looked at, too,
-    and what came from inside is dropped. Where a proxy looks names up, only addresses that stand in the URL are seen.
+    It runs inside all middlewares except the one that counts, and uses the same name cache as Twisted's handlers. With
+    other handlers, a name may change in between; so the address of the response is checked as well, and a response from
+    inside is dropped. If a proxy resolves names, only addresses in the URL are checked.
     """
 
-    guards_browsers = True  # which look names up by themselves: what a name leads to may change in between
+    guards_browsers = True  # browsers resolve names themselves, and a name may change in between
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -381,11 +381,11 @@ class PublicOnlyMiddleware(_FocusMiddleware):
         self._refused = 0
 
     def network(self, address: Address) -> Network:
-        """Return which network an address belongs to; a subclass may know other networks to be its own."""
+        """Return the network of an address; a subclass may treat other networks as internal."""
         return network_of(address)
 
     def seeds(self) -> set[str]:
-        """Return the hosts of the start requests so far, or those that a spider without our scheduler names."""
+        """Return the hosts of the start requests so far, or, without our scheduler, those that the spider names."""
         return getattr(self.crawler.spider, "seed_hosts", set()) if self.host is None else self.host.seeds
 
     async def process_request(self, request: Request) -> None:
@@ -418,7 +418,7 @@ class PublicOnlyMiddleware(_FocusMiddleware):
         return set() if proxied else {self.network(address) for address in await addresses_of(host)}
 
     def _trust(self, seed: str, networks: set[Network]) -> None:
-        """Allow what a start request has, as its name was when it came first, and not as it is changed to later."""
+        """Allow the networks of a start request, as first resolved, not as its name may change later."""
         if seed not in self._seen:
             self._seen.add(seed)
             if "public" not in networks:
@@ -430,17 +430,18 @@ class PublicOnlyMiddleware(_FocusMiddleware):
             self.host.count("address/inside")
         where = f"{request.url[:200]!r} has a {' and '.join(sorted(inside))} address (FOCUS_PUBLIC_ONLY)"
         if self._refused <= _SHOWN:
-            logger.info("Not asked for: %s", where, extra={"spider": self.crawler.spider})
+            logger.info("Not requested: %s", where, extra={"spider": self.crawler.spider})
         raise InsideAddress(where)
 
 
 class CompressionMiddleware(HttpCompressionMiddleware):
-    """Inflates bodies as Scrapy does, up to a limit that follows from their size (``FOCUS_MAX_INFLATION``).
+    """Inflates bodies as Scrapy does, up to a limit relative to their size (``FOCUS_MAX_INFLATION``).
 
-    Scrapy stops at ``DOWNLOAD_MAXSIZE``. A body that grows to more than ten megabytes and to more than so many times
-    its size is given up as well. Of a robots.txt only what is read of it is inflated, and what cannot be decoded is
-    left to :class:`RobotsMiddleware`. Any other body that is not encoded as its ``Content-Encoding`` says is left as it
-    came. One whose encoding has no end gets the flag ``cut``, unless it is a page.
+    Scrapy stops at ``DOWNLOAD_MAXSIZE``. A body that grows to more than ten megabytes and to more than that multiple
+    of its size is also given up. Only the part of a robots.txt that is read is inflated, and
+    :class:`RobotsMiddleware` handles one that cannot be decoded. Any other body that does not match its
+    ``Content-Encoding`` is left unchanged. A body with an incomplete encoding gets the flag ``cut``, unless it is a
+    page.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -470,8 +471,8 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             with _largest(request, limit):
                 decoded = super().process_response(request, response)
         except IgnoreRequest:
-            pass  # and be gone: its traceback holds what was inflated so far
-        except Exception:  # each library raises its own
+            pass  # release the exception: its traceback holds the inflated bytes
+        except Exception:  # each library raises its own type
             if is_robots:
                 return response
             if begins_encoded(response.body, encoding):
@@ -486,27 +487,27 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         raise TooLarge(f"{len(response.body):,} bytes inflate to more than {limit:,}")
 
     def _checked(self, response: Response, decoded: Request | Response, encoding: str) -> Request | Response:
-        """Return what was decoded, marked where it was cut; or what came, where that is a text after all."""
+        """Return the decoded response, flagged if it was cut; or the original if it is plain text after all."""
         if isinstance(decoded, HtmlResponse) or is_whole(response.body, encoding):
             return decoded
-        if is_text(response.body):  # which some encodings take for the beginning of something
+        if is_text(response.body):  # some decoders accept text as the beginning of a stream
             return self._as_it_came(response)
         if isinstance(decoded, Response):
             return decoded.replace(flags=[*decoded.flags, CUT])
         return decoded
 
     def _as_it_came(self, response: Response, *, is_said: bool = True) -> Response:
-        """Return a response without its ``Content-Encoding``, which is wrong; ``is_said``: and count it."""
+        """Return a response without its wrong ``Content-Encoding``; ``is_said``: count it, too."""
         if is_said and self.stats is not None:
             self.stats.inc_value("focus/encoding/wrong")
         headers = response.headers.copy()
         del headers["Content-Encoding"]
         kind = responsetypes.from_args(headers=headers, url=response.url, body=response.body)
-        unread = {"encoding": None} if issubclass(kind, TextResponse) else {}  # to be found again
+        unread = {"encoding": None} if issubclass(kind, TextResponse) else {}  # detect it again
         return response.replace(cls=kind, headers=headers, **unread)
 
     def _limit(self, request: Request, size: int) -> int:
-        """Return to how many bytes a body of so many may inflate; 0: any."""
+        """Return the limit of the inflated size of a body; 0: none."""
         if _asks_for_robots(request):
             return ROBOTS_BYTES
         largest = int(request.meta.get("download_maxsize", self._max_size)) or math.inf
@@ -517,7 +518,7 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 @contextmanager
 def _largest(request: Request, limit: int) -> Iterator[None]:
-    """Let Scrapy decode so many bytes at most for a request, whatever was set for it."""
+    """Limit the bytes that Scrapy decodes for a request, whatever its settings."""
     asked = request.meta.get("download_maxsize")
     request.meta["download_maxsize"] = limit
     try:
@@ -529,14 +530,14 @@ def _largest(request: Request, limit: int) -> Iterator[None]:
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
-    """Obeys robots.txt as Scrapy does, and reads 500 KiB of it at most: whatever lines can be read (RFC 9309, 2.3.1.5).
+    """Obeys robots.txt as Scrapy does, and reads all valid lines in its first 500 KiB (RFC 9309, 2.3.1.5).
 
-    Two more things can be asked for in ``FOCUS_OBEY``. ``robots-errors``: a host whose robots.txt cannot be read is
-    closed for now (RFC 9309, 2.3.1.4): its server fails, hangs or answers 429, or what it sends cannot be decoded. The
-    host is put off, its requests wait, and the file is asked for again, in place of Scrapy's retries: after
-    ``first_wait`` seconds, or later where ``Retry-After`` says so, then after twice as many. If that is in vain, too,
-    requests to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds.
-    ``crawl-delay``: so many seconds are left between requests, at most ``FOCUS_LONGEST_WAIT``.
+    ``FOCUS_OBEY`` can turn on two more rules. ``robots-errors``: a host is closed for now if its robots.txt cannot be
+    read (RFC 9309, 2.3.1.4), because its server fails, hangs or answers 429, or because the file cannot be decoded. The
+    host is paused, its requests stay queued, and the file is requested again, instead of Scrapy's retries: after
+    ``first_wait`` seconds, or later if ``Retry-After`` says so, then after twice as many. If that also fails, requests
+    to the host are ignored; the file is still requested every ``FOCUS_LONGEST_WAIT`` seconds.
+    ``crawl-delay``: the delay between requests is at least this long, up to ``FOCUS_LONGEST_WAIT``.
     """
 
     first_wait = 30.0
@@ -547,8 +548,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._closes = "robots-errors" in wishes
         self._waits = "retry-after" in wishes
         self._longest = Config.longest_wait.of(crawler.settings)
-        self._rounds: dict[str, int] = {}  # in vain, for each closed host with its port
-        self._again: dict[str, float] = {}  # when to ask it again, in seconds of time.monotonic
+        self._rounds: dict[str, int] = {}  # failed attempts, for each closed host with its port
+        self._again: dict[str, float] = {}  # time of the next attempt, in seconds of time.monotonic
         self._read: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # bytes so far
         crawler.signals.connect(self.on_bytes, signals.bytes_received)
         if "crawl-delay" in wishes:
@@ -556,9 +557,9 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
     async def process_request(self, request: Request) -> Request | None:  # type: ignore[override]
         if _asks_for_robots(request):
-            request.meta["download_maxsize"] = 0  # it is cut when as much as is read of it has come
+            request.meta["download_maxsize"] = 0  # it is cut as soon as enough has been read
             if self._closes:
-                request.meta["dont_retry"] = True  # at once: it is asked for again after a wait
+                request.meta["dont_retry"] = True  # not at once, but after a pause
         if request.meta.get("dont_obey_robotstxt") or request.url.startswith(("data:", "file:")):
             return None
         netloc = urlparse_cached(request).netloc
@@ -567,7 +568,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             self._parsers.pop(netloc, None)
         parser = await self.robot_parser(request)
         if parser is None and isinstance(known := self._parsers.get(netloc), RobotParser):
-            parser = known  # Scrapy 2.19 gives it to the first of those who wait for it, and None to the others
+            parser = known  # Scrapy 2.19 passes it to the first waiting caller, and None to the others
         if isinstance(parser, _Closed):
             return self._postpone(request, netloc, parser.why)
         self.process_request_2(parser, request)
@@ -603,7 +604,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         await super()._parse_robots(response.replace(body=rules or b""), netloc, request)
 
     def _robots_error(self, exc: Exception, netloc: str) -> None:
-        # what becomes of the page itself, too: that no connection can be made, or that its URL cannot be sent
+        # the page itself fails in the same way: no connection can be made, or its URL cannot be sent
         same = isinstance(exc, (IgnoreRequest, ValueError)) or failure_kind(exc) in ("unknown_host", "refused", "tls")
         if self._closes and not same:
             self._close(netloc, f"its robots.txt could not be read: {in_words(exc)}")
@@ -611,7 +612,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             super()._robots_error(exc, netloc)
 
     def _close(self, netloc: str, why: str, at_least: float = 0.0) -> None:
-        """Let nothing through to a host for now, at least for some seconds."""
+        """Close a host for now, for at least some seconds."""
         self._stats.inc_value("robotstxt/unreachable")
         rounds = self._rounds[netloc] = self._rounds.get(netloc, 0) + 1
         wait = self.first_wait * 2 ** (rounds - 1) if rounds < _ROBOTS_ROUNDS else self._longest
@@ -621,12 +622,12 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         waiting.callback(closed)
 
     def _postpone(self, request: Request, netloc: str, why: str) -> Request:
-        """Return a request that is to wait with the scheduler until robots.txt is asked for again.
+        """Return a request that stays queued until robots.txt is requested again.
 
         Raises
         ------
         IgnoreRequest
-            If that was done often enough, or the scheduler is not ours, or it is not a pick that asks.
+            If that was done often enough, or the scheduler is not ours, or the request has no pick.
         """
         host = host_of(self.crawler)
         entry = None if host is None else host.inflight.find(request)
@@ -644,7 +645,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
 
 class _Closed(RobotParser):
-    """What is known of a robots.txt that cannot be read: everything is forbidden, and why."""
+    """Stands for a robots.txt that cannot be read: everything is forbidden, with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -658,7 +659,7 @@ class _Closed(RobotParser):
 
 
 def replace_stock(settings: BaseSettings) -> None:
-    """Put our middlewares for robots.txt and compression in the place of Scrapy's, unless the settings name those."""
+    """Replace Scrapy's middlewares for robots.txt and compression with ours, unless the settings name them."""
     chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
     for stock, ours, order in (
         (RobotsTxtMiddleware, RobotsMiddleware, 100),
@@ -670,7 +671,7 @@ def replace_stock(settings: BaseSettings) -> None:
 
 
 def _asks_for_robots(request: Request) -> bool:
-    """Whether Scrapy made a request to read a robots.txt."""
+    """Whether a request is Scrapy's own for a robots.txt."""
     return (
         request.callback is NO_CALLBACK
         and "dont_obey_robotstxt" in request.meta
@@ -679,7 +680,7 @@ def _asks_for_robots(request: Request) -> bool:
 
 
 def _begin(response: Response) -> Response:
-    """Return a compressed robots.txt with what is read of it: nothing, in an encoding that is rarer than Brotli."""
+    """Return a compressed robots.txt, cut to the part that is read: nothing, in an encoding rarer than Brotli."""
     encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
     body = b""
     if encoding == b"br":
@@ -693,26 +694,26 @@ def _begin(response: Response) -> Response:
 
 
 def _plain(response: Response, body: bytes) -> Response:
-    """Return a response with a body in no encoding."""
+    """Return a response with an unencoded body."""
     plain = response.replace(body=body)
     del plain.headers["Content-Encoding"]
     return plain
 
 
 def _take_off(request: Request) -> None:
-    """Take off a request what has a browser answer it, where nobody sent it there after all."""
+    """Remove the browser's keys from a request that was not sent to a browser after all."""
     if request.meta.pop(RENDERED, False):
         del request.meta["playwright"]
 
 
 def _may_be_page(request: Request) -> bool:
-    """Whether a request may be for a page, as far as it tells: its URL does not end like that of a file."""
+    """Whether a request may be for a page: its URL does not end like that of a file."""
     kind, packed = mimetypes.guess_type(urlparse_cached(request).path)
     return packed is None and kind in (None, *_PAGES)
 
 
 def _again(request: Request) -> Request:
-    """Return a request that goes back to the scheduler, to wait there as the same pick."""
+    """Return a request that returns to the scheduler, queued as the same pick."""
     again = request.copy()
     again.dont_filter = True
     return again
@@ -731,15 +732,15 @@ _NEEDED: tuple[type[_FocusMiddleware], ...] = (
 
 
 def install(crawler: Crawler, *, comes_back: bool) -> None:
-    """Add the middlewares that a policy cannot do without to a crawl that has only our scheduler.
+    """Add the middlewares that a policy requires to a crawl that uses only our scheduler.
 
-    One that the user turned off (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays off. ``comes_back`` says whether pages
-    are fetched again.
+    A middleware that the user disabled (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays disabled. ``comes_back``: whether
+    the crawl revisits pages.
 
     Raises
     ------
     NotConfigured
-        If this version of Scrapy cannot be added to.
+        If this version of Scrapy does not allow it.
     """
     manager = crawler.engine.downloader.middleware
     chosen = crawler.settings.getdict("DOWNLOADER_MIDDLEWARES")

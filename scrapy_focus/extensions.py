@@ -1,4 +1,4 @@
-"""Shows a crawl while it runs, and sums it up at its end."""
+"""Show the progress of a crawl, and sum it up at its end."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ROOM = 3  # columns for the ^C that the terminal shows
 
 
 class FocusExtension:
-    """Writes stats and progress while a crawl runs, and says what it waits for when it is interrupted.
+    """Writes stats and progress while a crawl runs, and reports what it waits for when it is interrupted.
 
-    On a terminal progress is a panel that stays below the log (``FOCUS_PROGRESS``), elsewhere a line in the log every
-    ``LOGSTATS_INTERVAL`` seconds. Connections that fail have one line in the log for each kind of failure.
+    On a terminal, progress is a panel that stays below the log (``FOCUS_PROGRESS``); elsewhere, it is a line in the log
+    every ``LOGSTATS_INTERVAL`` seconds. The first failed connection of each kind is logged.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -47,9 +47,9 @@ class FocusExtension:
         self._loop: Any = None
         self._footer: Footer | None = None
         self._tables: Tables | None = None
-        self._between = 0.0  # seconds between two lines in the log; 0: there are none
-        self._due = 0.0  # when the next one is, in seconds of time.monotonic
-        self._is_said = False  # what a Ctrl-C does
+        self._between = 0.0  # seconds between two lines in the log; 0: no lines
+        self._due = 0.0  # time of the next line, in seconds of time.monotonic
+        self._is_said = False  # whether the effect of Ctrl-C was reported
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -59,12 +59,10 @@ class FocusExtension:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        """Start to show progress."""
+        """Start showing progress."""
         self.host = host = host_of(self.crawler)
         if host is None:
-            logger.warning(
-                "The scheduler is not one of scrapy_focus, so that its add-on does nothing: remove SCHEDULER"
-            )
+            logger.warning("The scheduler is not one of scrapy_focus, so its add-on does nothing: remove SCHEDULER")
             return
         self._quiet.start()
         self._certificates.start()
@@ -79,7 +77,7 @@ class FocusExtension:
         self._loop.start(min(REFRESH, self._between or REFRESH), now=False)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Stop to show progress, and say what came of the crawl."""
+        """Stop showing progress, and log a summary of the crawl."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         if self._footer is not None:
@@ -91,12 +89,12 @@ class FocusExtension:
             logger.info("Finished (%s): %s", reason, said, extra={"spider": spider})
 
     def _count(self) -> Finds:
-        """Return what was found lately, and how much of it earlier crawls had found."""
+        """Return the finds of this run, and how many of them earlier crawls had found."""
         self.finds.known = getattr(self.crawler.spider, "n_known", 0)
         return self.finds
 
     def _tick(self, host: Host) -> None:
-        host.guard("progress", None, self._show, host)  # or Scrapy would never ask again
+        host.guard("progress", None, self._show, host)  # after an exception, Scrapy would never call again
 
     def _show(self, host: Host) -> None:
         if host.is_interrupted and not self._is_said:
@@ -113,16 +111,16 @@ class FocusExtension:
             logger.info("%s", "; ".join(progress(host, self._count())), extra={"spider": self.crawler.spider})
 
     def _farewell(self, host: Host) -> str:
-        """Say what is waited for after a Ctrl-C, what another one does, and what is left."""
+        """Say, after a Ctrl-C, what the crawl waits for, what another Ctrl-C does, and what is kept."""
         flying, longest = host.status().in_flight, self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         flying_now = f"{flying:,} request{'s' * (flying != 1)} in flight"
-        waits = f"{flying_now}, at most {longest:,.0f} s" if flying else "nothing more"
-        return f"Stopping; it waits for {waits}. Ctrl-C again stops at once. {self._left(host)}"
+        waits = f" after {flying_now} (at most {longest:,.0f} s)" if flying else ""
+        return f"Stopping{waits}. Ctrl-C again stops at once. {self._left(host)}"
 
     def _advice(self, host: Host) -> str:
         return f"Ctrl-C stops. {self._left(host)}"
 
     def _left(self, host: Host) -> str:
         out = getattr(self.crawler.spider, "out", None)
-        kept = "What was found stays" if out in (None, "", "-") else f"What was found stays in {printable(str(out))}"
-        return f"{kept}; {'the same command resumes' if host.crawl.is_kept else 'without JOBDIR nothing is resumed'}."
+        kept = "The results stay" if out in (None, "", "-") else f"The results stay in {printable(str(out))}"
+        return f"{kept}; {'the same command resumes' if host.crawl.is_kept else 'without JOBDIR, nothing can resume'}."

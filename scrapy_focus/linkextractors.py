@@ -1,4 +1,4 @@
-"""A link extractor that leaves out what the crawl has had."""
+"""A link extractor that skips links already seen."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ if TYPE_CHECKING:
 
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _NAME = re.compile(r"[a-zA-Z][\w-]*\Z")
-_VERDICTS = 1 << 16  # of known links that are remembered
+_VERDICTS = 1 << 16  # known links whose verdict is remembered
 _text_of = etree.XPath("string()")
 
 
 class NewLinks(LinkExtractor):
-    """A ``LinkExtractor`` that leaves out links to URLs that this crawl has requested or has waiting.
+    """A ``LinkExtractor`` that skips links to URLs that this crawl has already requested or queued.
 
-    It takes the arguments of Scrapy's ``LinkExtractor``, with the same defaults, and gives the same links, in the same
-    order, but for those that the dupefilter would drop when their requests come to it. These it passes over before a
-    URL is joined or a ``Link`` made, which saves most of the time of a crawl of pages with many links. ::
+    It takes the arguments of Scrapy's ``LinkExtractor``, with the same defaults, and returns the same links, in the
+    same order, except those that the dupefilter would drop later. It skips these before it joins a URL or creates a
+    ``Link``, which saves most of the time in crawls of pages with many links. ::
 
         from scrapy_focus import NewLinks
 
         class Spider(CrawlSpider):
             rules = [Rule(NewLinks(allow=r"/data/"), callback="parse_data", follow=True)]
 
-    In a callback, ``NewLinks().extract_links(response)`` does it. Known is what a GET request without a body was made
-    for: ask for a page in another way (another method, ``dont_filter``, other headers that a fingerprinter of yours
-    looks at), and use a ``LinkExtractor`` for its links.
+    In a callback, use ``NewLinks().extract_links(response)``. A URL is known if it had a GET request without a body. To
+    request pages in another way (another method, ``dont_filter``, headers that your fingerprinter reads), use a
+    ``LinkExtractor``.
 
     Notes
     -----
-    Where nobody knows what is known, it gives all links: under another scheduler, with a ``DUPEFILTER_CLASS`` or
-    ``REQUEST_FINGERPRINTER_CLASS`` of your own, for responses that ``engine.download()`` gives, and for URLs that
-    were seen last before 131,000 to 262,000 others. Links that the policy wants though they are known
-    (:attr:`Policy.wants_known <scrapy_focus.Policy.wants_known>`) are not left out, and a policy with
-    :meth:`~scrapy_focus.core.abilities.Knows.know` or ``known_by_key`` is given the keys of those that are. What is
-    left out is counted in ``focus/link/known``.
+    Where known URLs cannot be determined, it returns all links: with another scheduler, with a custom
+    ``DUPEFILTER_CLASS`` or ``REQUEST_FINGERPRINTER_CLASS``, for responses of ``engine.download()``, and for URLs last
+    seen before 131,000 to 262,000 others. It keeps known links that the policy wants
+    (:attr:`Policy.wants_known <scrapy_focus.Policy.wants_known>`). A policy with
+    :meth:`~scrapy_focus.core.abilities.Knows.know` or ``known_by_key`` receives the keys of skipped links. Skipped
+    links are counted in ``focus/link/known``.
     """
 
     __signature__ = signature(LinkExtractor)
@@ -69,15 +69,15 @@ class NewLinks(LinkExtractor):
         tags, attrs, without, but = (
             set(arg_to_iter(given.arguments[name])) for name in ("tags", "attrs", "deny_tags", "deny_attrs")
         )
-        # What lxml can look for by itself; else each element and attribute is asked about.
+        # Names that lxml can search for; otherwise each element and attribute is tested.
         self._tags = tuple(name for tag in sorted(tags - without) for name in (tag, _XHTML + tag))
         self._all_tags = not all(_NAME.match(tag) for tag in tags)
         self._attr = next(iter(attrs)) if len(attrs) == 1 and not but and "*" not in attrs else None
         self._is_plain = not callable(given.arguments["process_value"])
-        self._verdicts: dict[str, bool] = {}  # of known URLs: whether they would be among the links
+        self._verdicts: dict[str, bool] = {}  # of known URLs: whether they would be extracted
 
     def extract_links(self, response: TextResponse) -> list[Link]:
-        """Return the links of a page that are new, see ``LinkExtractor.extract_links``."""
+        """Return the new links of a page, see ``LinkExtractor.extract_links``."""
         known = known_on(response)
         if known is None:
             return super().extract_links(response)
@@ -85,30 +85,30 @@ class NewLinks(LinkExtractor):
         links: list[Link] = []
         for part in self._parts_of(response):
             links += self._process_links(self._new_links(part, response, base, known))
-        if self.canonicalize:  # that form of a URL may be known, where the one on the page is not
+        if self.canonicalize:  # this form of a URL may be known, not the one on the page
             links = [link for link in links if not known.passes(link.url.partition("#")[0])]
         return unique(links, key=self.link_extractor.link_key) if self.link_extractor.unique else links
 
     def _parts_of(self, response: TextResponse) -> list[Selector]:
-        """Return the parts of a page in which links are looked for, the whole page by default."""
+        """Return the parts of a page that are searched for links, by default the whole page."""
         if not self.restrict_xpaths:
             return [response.selector]
         return [part for path in self.restrict_xpaths for part in response.xpath(path)]
 
     def _new_links(self, part: Selector, response: TextResponse, base: str, known: KnownLinks) -> list[Link]:
-        """Return the links of a part of a page, before the filters, without those that are known."""
+        """Return the new links in a part of a page, before the filters."""
         passes = self._passes(known)
         joined = plain_joiner(base) if self._is_plain else None
         parser, url, encoding = self.link_extractor, response.url, response.encoding
         links: list[Link] = []
         for element, value in self._values(part.root):
-            if joined is not None and not (known.tells_keys and "#" in value):  # filters look at fragments
+            if joined is not None and not (known.tells_keys and "#" in value):  # filters read fragments
                 plain = joined(value)
                 if plain and passes(plain, element):
                     continue
             try:
                 address = urljoin(base, strip_html5_whitespace(value) if parser.strip else value)
-            except ValueError:  # no URL
+            except ValueError:  # not a URL
                 continue
             if (address := parser.process_attr(address)) is None:
                 continue
@@ -119,10 +119,10 @@ class NewLinks(LinkExtractor):
             address = urljoin(url, address)
             if not passes(address, element):
                 links.append(Link(address, _text_of(element) or "", nofollow=rel_has_nofollow(element.get("rel"))))
-        return unique(links, key=parser.link_key) if parser.unique else links  # the filters look at the first of a URL
+        return unique(links, key=parser.link_key) if parser.unique else links  # filters read the first of a URL
 
     def _passes(self, known: KnownLinks) -> Callable[[str, _Element], bool]:
-        """Return what says of a URL, and the element of its link, whether the link is passed over."""
+        """Return a function of a URL and the element of its link that says whether to skip the link."""
         if not known.tells_keys:
             return lambda url, _: known.passes(url.partition("#")[0])
 
@@ -141,7 +141,7 @@ class NewLinks(LinkExtractor):
         return passes
 
     def _would_count(self, url: str, element: _Element) -> bool:
-        """Whether a link to a known URL would be among the links, so that the policy is to hear of it."""
+        """Whether a link to a known URL would be extracted, so that the policy must be notified."""
         if self.restrict_text:
             return self._link_allowed(Link(url, _text_of(element) or ""))
         verdict = self._verdicts.get(url)
@@ -152,12 +152,12 @@ class NewLinks(LinkExtractor):
         return verdict
 
     def _values(self, root: Any) -> Iterator[tuple[_Element, str]]:
-        """Yield what may be the address of a link, with its element, in document order."""
+        """Yield possible link addresses with their elements, in document order."""
         parser, attr = self.link_extractor, self._attr
         if self._all_tags:
             elements = (each for each in root.iter(etree.Element) if parser.scan_tag(each.tag.removeprefix(_XHTML)))
         else:
-            elements = root.iter(*self._tags) if self._tags else iter(())  # without a name it gives all elements
+            elements = root.iter(*self._tags) if self._tags else iter(())  # without a name, it yields all elements
         for element in elements:
             if attr is not None:
                 if (value := element.get(attr)) is not None:

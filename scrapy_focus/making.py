@@ -1,4 +1,4 @@
-"""Makes what decides in a live crawl: the crawl itself, or one end of a crawl that several machines share."""
+"""Make the crawl of a process: the crawl itself, or a worker or the leader of a crawl on several machines."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.jobs.job import Job
 
-_CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
-_LARGEST = 90_000  # bytes of the settings of a leader: what is larger does not outlive who sent it
-_MARGIN = 1.5  # a delay is up to so many times as long as it is set (RANDOMIZE_DOWNLOAD_DELAY)
+_CLOCK = "_FOCUS_CLOCK"  # a setting for demos that show days in minutes: a FastClock, as text
+_LARGEST = 90_000  # bytes of a leader's settings: larger ones do not outlive the process that sent them
+_MARGIN = 1.5  # the longest delay as a multiple of its setting (RANDOMIZE_DOWNLOAD_DELAY)
 _LEAST_LINGER = 30.0  # seconds
-_LONGEST_LINGER = 60.0  # seconds, for what sites ask for
+_LONGEST_LINGER = 60.0  # seconds, for delays that sites ask for
 #: Settings that may differ from machine to machine.
 _OWN = frozenset(
     {
@@ -53,7 +53,7 @@ _OWN = frozenset(
         "FOCUS_PROGRESS",
     }
 )  # fmt: skip
-#: Settings of Scrapy that decide what a site sees, and what is found.
+#: Settings of Scrapy that affect what a site sees, and what is found.
 _SHARED: dict[str, Callable[[BaseSettings, str], object]] = {
     "AUTOTHROTTLE_ENABLED": BaseSettings.getbool,
     "CONCURRENT_REQUESTS_PER_DOMAIN": BaseSettings.getint,
@@ -67,20 +67,20 @@ _NEEDED = (*_SHARED, _CLOCK, "AUTOTHROTTLE_MAX_DELAY", "CONCURRENT_REQUESTS", "J
 
 
 class LeaderPlan(TypedDict):
-    """All that is needed to make the leader of a crawl, again and again: names, numbers, and small values."""
+    """Everything needed to make the leader of a crawl, repeatedly: names, numbers, and small values."""
 
-    settings: bytes  # pickled, as this process has them
+    settings: bytes  # of this process, pickled
     default_policy: str  # its import path
     spider: str  # its name
-    project: list[str]  # packages of which stored objects may be
+    project: list[str]  # packages that stored objects may belong to
     agreed: dict[str, str]
     paths: list[str]  # where to import from
-    maker: str  # import path of what makes it
+    maker: str  # import path of the function that makes it
     log: dict[str, Any]  # of its process: path, level, format, dates
 
 
 def clock_of(settings: BaseSettings) -> Callable[[], float] | None:
-    """Return what says what time it is in a crawl; ``None``: the machine."""
+    """Return the clock of a crawl; ``None``: the machine's."""
     text = settings.get(_CLOCK)
     return FastClock.of(text) if text else None
 
@@ -96,7 +96,7 @@ def make_crawl(
     patience: float = 60.0,
     is_shared: bool = False,
 ) -> Crawl:
-    """Return the crawl of some settings; ``goal`` in place of the one that they name."""
+    """Return the crawl for some settings; ``goal`` replaces the one in the settings."""
     if config.learned_from and (job is None or job.is_new):
         load_learned(policy, config.learned_from)
     poor_last = policy.poor_last if config.poor_last is None else config.poor_last
@@ -132,19 +132,19 @@ def make_worker(
     when_unplaced: Callable[[list[str] | None], None],
     when_failed: Callable[[StorageError], None],
 ) -> Worker:
-    """Return what stands for the crawl in a process that fetches for one which another machine leads.
+    """Return the worker that represents the crawl in a process, for a crawl led by another machine.
 
     Raises
     ------
     ConfigError
-        If the engine cannot be made, or the leader could not be made of these settings.
+        If the engine cannot be made, or the leader cannot be made from these settings.
     """
     if not is_asyncio_available():
         raise ConfigError(
-            "FOCUS_CLUSTER needs asyncio, and another reactor runs; remove TWISTED_REACTOR from the settings, so that "
-            "Scrapy takes its own"
+            "FOCUS_CLUSTER needs asyncio, and another reactor is running; remove TWISTED_REACTOR from the settings, so "
+            "that Scrapy uses its default"
         )
-    from scrapy_focus.cluster.worker import Worker  # neither is imported by crawls of one machine, without a job
+    from scrapy_focus.cluster.worker import Worker  # crawls on one machine without a job import neither
 
     settings, spider = crawler.settings, cast("Spider", crawler.spider)
     plan = plan_of(crawler, config, policy)
@@ -183,23 +183,23 @@ def make_worker(
 
 
 def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
-    """Return the leader of a crawl, as it was when an earlier one was closed or killed.
+    """Return the leader of a crawl, in the state when an earlier one was closed or killed.
 
     Parameters
     ----------
     may_begin
-        Whether there may be no earlier one.
+        Whether the crawl may be new.
 
     Raises
     ------
     ConfigError
         If the settings cannot be used here.
     FolderInUseError
-        If another process has the ``JOBDIR``.
+        If another process uses the ``JOBDIR``.
     ResumeError
-        If its crawl is another one.
+        If it belongs to another crawl.
     StorageError
-        If it cannot be used, or has no crawl where there was one.
+        If it cannot be used, or has no crawl though it should.
     """
     from scrapy_focus.cluster.leader import Leader, RemoteGoal
     from scrapy_focus.features import rows_of
@@ -208,7 +208,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     for path in plan["paths"]:
         if path not in sys.path:
             sys.path.append(path)
-    settings = Settings(pickle.loads(plan["settings"]))  # noqa: S301 (of whoever may run code here anyway)
+    settings = Settings(pickle.loads(plan["settings"]))  # noqa: S301 (the sender may run code here anyway)
     config = Config.from_settings(settings, load_object(plan["default_policy"]), rows_of(settings))
     folder = Path(settings["JOBDIR"], "focus")
     job = Job(
@@ -221,7 +221,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     try:
         if job.is_new and not may_begin:
             raise StorageError(
-                f"{folder} has no crawl any more: bring it back, or end the crawl with focus stop, and use "
+                f"{folder} no longer has a crawl: restore it, or end the crawl with focus stop, and use "
                 "another JOBDIR"
             )
         crawl = make_crawl(
@@ -238,14 +238,14 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         lease=config.cluster_lease,
         linger=linger(settings, config),
         rest=rest(settings, config),
-        per_host=2 if delayed else most + max(1, most // 2),  # some wait for those that download
+        per_host=2 if delayed else most + max(1, most // 2),  # some are queued behind those that download
         most_out=config.cluster_most_out,
         learned_to=config.learned_to,
     )
 
 
 def plan_of(crawler: Crawler, config: Config, policy: Policy) -> LeaderPlan:
-    """Return what the leader of a crawl is made of.
+    """Return the plan for the leader of a crawl.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def plan_of(crawler: Crawler, config: Config, policy: Policy) -> LeaderPlan:
     """
     settings, spider = crawler.settings, cast("Spider", crawler.spider)
     values = {name: settings[name] for name in settings if name.startswith("FOCUS_") or name in _NEEDED}
-    values.pop("FOCUS_CLUSTER_ENGINE", None)  # it is there already
+    values.pop("FOCUS_CLUSTER_ENGINE", None)  # it already exists there
     values["JOBDIR"] = str(Path(values["JOBDIR"]).absolute())
     for name in ("FOCUS_LOG", "FOCUS_LEARNED_TO", "FOCUS_LEARNED_FROM"):
         if values.get(name):
@@ -286,7 +286,7 @@ def plan_of(crawler: Crawler, config: Config, policy: Policy) -> LeaderPlan:
 
 
 def agreed_of(settings: BaseSettings, config: Config, policy: Policy, spider: Spider) -> dict[str, str]:
-    """Return what has to be equal for all workers of a crawl: names and values, as text."""
+    """Return the values that must be equal for all workers of a crawl, by name, as text."""
     described = describe(policy, config.goal, config.mission(), spider.name)
     named = [name for name in settings if name.startswith("FOCUS_") and name not in _OWN and settings[name] is not None]
     arguments = _arguments_of(spider)
@@ -296,7 +296,7 @@ def agreed_of(settings: BaseSettings, config: Config, policy: Policy, spider: Sp
 
 
 def _arguments_of(spider: Spider) -> dict[str, str]:
-    """Return the attributes of a spider that are plain values, but those in which workers differ."""
+    """Return the attributes of a spider that are plain values, except those that differ between workers."""
     arguments = {}
     for name, value in sorted(vars(spider).items()):
         if name.startswith("_") or name in ("name", "out", "worker"):
@@ -307,18 +307,18 @@ def _arguments_of(spider: Spider) -> dict[str, str]:
 
 
 def _plainly(value: object) -> str:
-    """Return the value of a setting as text, which is the same where it was given as text on the command line."""
+    """Return the value of a setting as text, the same as if it was given as text on the command line."""
     return str(value) if isinstance(value, str | int | float) else text_of(value)
 
 
 def linger(settings: BaseSettings, config: Config) -> float:
-    """Return the seconds after which a host may go to another worker that its own asks for nothing."""
+    """Return the seconds without requests after which a host may move to another worker."""
     waits = min(config.longest_wait, _LONGEST_LINGER) if "retry-after" in config.obey else 0.0
     return max(rest(settings, config), waits, _LEAST_LINGER)
 
 
 def rest(settings: BaseSettings, config: Config) -> float:
-    """Return the seconds after which a host may go to another worker whose own is gone: longer than any delay."""
+    """Return the seconds after which the host of a lost worker may move to another one: longer than any delay."""
     delays = [settings.getfloat("DOWNLOAD_DELAY") * _MARGIN]
     if settings.getbool("AUTOTHROTTLE_ENABLED"):
         delays.append(settings.getfloat("AUTOTHROTTLE_MAX_DELAY"))

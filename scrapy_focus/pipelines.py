@@ -1,4 +1,4 @@
-"""Feeds the worth of items back to the policy."""
+"""Report the worth of items to the policy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class RewardPipeline:
-    """Says what each item is worth to the policy: 1 by default, or what you make of it in a subclass.
+    """Determines what each item is worth to the policy: 1 by default, or whatever a subclass returns.
 
-    An item whose worth is not known (an exception, which is logged) is worth 1. It comes last, so an item that another
-    pipeline dropped is worth nothing. What a page earned is the sum over its items.
+    An item is worth 1 if :meth:`worth` raises an exception, which is logged. This pipeline comes last, so an item that
+    another pipeline dropped is worth nothing. The reward of a page is the sum over its items.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class RewardPipeline:
         return cls(crawler)
 
     def worth(self, item: Any) -> float:
-        """How much reward this item is."""
+        """Return the reward for an item."""
         return 1.0
 
     def process_item(self, item: Any) -> Any:
         host = host_of(self.crawler)
-        standard = type(self).worth is RewardPipeline.worth  # as the add-on adds it: a subclass knows better
+        standard = type(self).worth is RewardPipeline.worth  # added by the add-on: a subclass takes precedence
         if host is not None and not (standard and host.inflight.is_appraised(item)):
             host.inflight.appraise(item, host.guard("worth", 1.0, self._worth, item))
         return item

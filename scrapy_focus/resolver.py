@@ -1,4 +1,4 @@
-"""Looks up names as Scrapy's default resolver does, and takes an IPv6 address for what it is."""
+"""Resolve names as Scrapy's default resolver does, and accept IPv6 addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Resolver(CachingThreadedResolver):
-    """Scrapy's resolver knows IPv4 only, and looks for a host with the name ``::1`` where a URL has that address."""
+    """Accepts IPv6 addresses in URLs; Scrapy's resolver knows only IPv4, and looks up ``::1`` as a host name."""
 
     def getHostByName(self, name: str, timeout: Sequence[int] = ()) -> Deferred[str]:
         return succeed(name) if isIPv6Address(name) else super().getHostByName(name, timeout)

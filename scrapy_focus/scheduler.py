@@ -1,13 +1,13 @@
-"""The schedulers: one settings line turns Scrapy's queue into a frontier that learns.
+"""The scheduler: one settings line replaces Scrapy's queue with a frontier that learns.
 
-Two goals conflict. The engine asks for a request whenever it has room and wants an answer at once; the policy would
-rather see the outcomes of earlier requests first. So requests are handed out as late as possible, never more than can
-start now, and before each choice all outcomes are reported that the engine is done with.
+Two goals conflict. The engine asks for a request whenever it has room, and needs an answer at once; the policy would
+prefer to see the outcomes of earlier requests first. So requests are chosen as late as possible, never more than can
+start now, and all finished outcomes are reported before each choice.
 
-The way of a request: :class:`~scrapy_focus.engine.intake.Intake` makes a link of it,
-:class:`~scrapy_focus.engine.choices.Choices` chooses it, :class:`~scrapy_focus.engine.inflight.InFlight` notes what the
-engine does with it, and :class:`~scrapy_focus.engine.outcomes.Outcomes` reports what came of it. All four share a
-:class:`~scrapy_focus.engine.host.Host`, and features plug into their way (:mod:`scrapy_focus.engine.feature`).
+The path of a request: :class:`~scrapy_focus.engine.intake.Intake` turns it into a link,
+:class:`~scrapy_focus.engine.choices.Choices` chooses it, :class:`~scrapy_focus.engine.inflight.InFlight` tracks what
+the engine does with it, and :class:`~scrapy_focus.engine.outcomes.Outcomes` reports its outcome. All four share a
+:class:`~scrapy_focus.engine.host.Host`, and features hook into this path (:mod:`scrapy_focus.engine.feature`).
 """
 
 from __future__ import annotations
@@ -58,30 +58,29 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_PATIENCE = 60.0  # seconds that a reward may come later
-_WRITTEN = ("answers", "close", "log", "save")  # errors of what is written when a crawl is closed
-_MOST_ERRORS = 100  # of the question whether there is anything to do
+_PATIENCE = 60.0  # seconds that a reward may be late
+_WRITTEN = ("answers", "close", "log", "save")  # errors in files that are written when a crawl is closed
+_MOST_ERRORS = 100  # of has_pending_requests()
 
 
 class FocusScheduler(BaseScheduler):
-    """A scheduler whose order is decided by a policy: ``FOCUS_POLICY``, with ``FOCUS_POLICY_PARAMS``.
+    """A scheduler that orders requests by a policy: ``FOCUS_POLICY``, with ``FOCUS_POLICY_PARAMS``.
 
-    It needs nothing else of this package. Links are tied to their page by the id that our spider middleware puts into
-    them, or else by their Referer header, and learn from where they stand on it. Items are the reward, unless
-    ``FOCUS_TARGETS`` or ``FOCUS_GOAL`` say otherwise. ``Request.priority`` is not looked at, as the policy decides, but
-    with ``FOCUS_REQUEST_PRIORITY``: then the policy decides among those of the highest priority that waits.
+    It works without the other components of this package. A link is assigned to its page by the id that our spider
+    middleware adds, or else by its Referer header. The policy learns from the places of links on their pages. Items are
+    the reward, unless ``FOCUS_TARGETS`` or ``FOCUS_GOAL`` define another. ``Request.priority`` is ignored, as the
+    policy decides; with ``FOCUS_REQUEST_PRIORITY``, the policy decides among the requests of the highest priority.
 
     Job directory contents
     ----------------------
-    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and
-    resumes there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own
-    files.
+    With ``JOBDIR``, the crawl is stored in its folder ``focus`` (see :class:`~scrapy_focus.jobs.job.Job`), and resumes
+    from there after a stop or a kill. Scrapy's dupefilter writes nothing; another one may write its own files.
 
     Notes
     -----
-    Exceptions of a policy, a goal or this class never reach the engine, which is not made for them: they are logged
-    and counted as ``focus/error/...``, and the crawl continues, first in first out where nothing better is known. Only
-    where the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
+    Exceptions in a policy, a goal or this class never reach the engine, which could not handle them: they are logged
+    and counted as ``focus/error/...``, and the crawl continues, first in first out if nothing better is known. It stops
+    only if the files of a job cannot be read or written, with the reason ``focus_storage``.
     """
 
     default_policy: ClassVar[type[Policy]] = BranchingBandit
@@ -108,7 +107,7 @@ class FocusScheduler(BaseScheduler):
         self.crawl = host.crawl
         self.inflight, self.slots = host.inflight, host.slots
         self._freezer = Freezer()
-        self._is_deaf = False  # whether it was said that nobody listens to pings
+        self._is_deaf = False  # whether a warning about ignored pings was logged
 
     def _make_clock(self) -> Callable[[], float] | None:
         return clock_of(self.crawler.settings)
@@ -117,7 +116,7 @@ class FocusScheduler(BaseScheduler):
         folder = "" if self.config.cluster else job_dir(self.crawler.settings)
         if not folder:
             return None
-        from scrapy_focus.jobs.job import Job  # with a database, which crawls without a job do not import
+        from scrapy_focus.jobs.job import Job  # imports a database, which crawls without a job do not need
 
         spider = cast("Spider", self.crawler.spider)
         return Job(
@@ -129,7 +128,7 @@ class FocusScheduler(BaseScheduler):
         )
 
     def _make_crawl(self, host: Host, policy: Policy) -> Crawl | Worker:
-        """Return the crawl, or what stands for it where another machine leads it."""
+        """Return the crawl, or a worker if another machine leads it."""
         patience = _PATIENCE * host.speed
         if not self.config.cluster:
             return make_crawl(
@@ -138,7 +137,7 @@ class FocusScheduler(BaseScheduler):
         return make_worker(
             self.crawler, self.config, policy, counts=host.counts, clock=self.clock, patience=patience,
             when_news=host.ask_again, when_failed=host.fail,
-            when_unplaced=lambda urls: host.seen.forget(urls),  # noqa: PLW0108 (it is not there yet)
+            when_unplaced=lambda urls: host.seen.forget(urls),  # noqa: PLW0108 (host.seen does not exist yet)
         )  # fmt: skip
 
     @classmethod
@@ -150,7 +149,7 @@ class FocusScheduler(BaseScheduler):
             logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
                 said_already(error, crawler.settings)
-            crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
+            crawler.engine.spider = None  # nothing is open yet, and Scrapy 2.19 would fail to close it
             raise
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -162,7 +161,7 @@ class FocusScheduler(BaseScheduler):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         if isinstance(self.crawl.goal, FilesGoal):
             for word, meant in slips(sorted(self.crawl.goal.wanted.extensions)):
-                logger.warning("%s is taken as an extension; did you mean %s?", word, meant, extra={"spider": spider})
+                logger.warning("%s is used as an extension; did you mean %s?", word, meant, extra={"spider": spider})
         status = self.crawl.status()
         host.closing.open(status, host.fail)
         host.guard("mend_feeds", None, mend_feeds, self.crawler)
@@ -180,9 +179,9 @@ class FocusScheduler(BaseScheduler):
         status = host.guard("close", None, self.crawl.status)
         leaving = self._close_crawl()
         if self._unwritten > failed:
-            host.closing.failed(StorageError("what a crawl leaves could not be written"))
+            host.closing.failed(StorageError("files at the end of the crawl could not be written"))
         if status is not None:
-            host.flush_stats(status)  # with what closing counted
+            host.flush_stats(status)  # including counts of closing
             host.closing.close(reason, status)
         thaw()
         host.closed = True
@@ -194,16 +193,16 @@ class FocusScheduler(BaseScheduler):
         pending = host.guard("has_pending_requests", None, self._has_pending)
         if pending is not None:
             return pending
-        errors = host.counts["error/has_pending_requests"]  # not known is not done, but not for ever
+        errors = host.counts["error/has_pending_requests"]  # unknown does not mean done, but not forever
         return bool(self.intake.spilled) or not (host.failed or host.stopping or errors > _MOST_ERRORS)
 
     def enqueue_request(self, request: Request) -> bool:
         host = self.focus_host
         if isinstance(request.errback, Errback):
             request.errback = request.errback.original
-        if host.closed:  # start() may run on for a moment; the next run asks it again
+        if host.closed:  # start() may continue for a moment; the next run calls it again
             return False
-        if type(self.crawler.request_fingerprinter) is not RequestFingerprinter:  # its errors are the project's
+        if type(self.crawler.request_fingerprinter) is not RequestFingerprinter:  # a project's may raise errors
             self.crawler.request_fingerprinter.fingerprint(request)
         accepted = host.guard("enqueue_request", None, self.intake.take, request)
         if accepted is not None:
@@ -219,31 +218,31 @@ class FocusScheduler(BaseScheduler):
         return request
 
     def summary(self) -> str:
-        """Say in one line what is active."""
+        """Describe the active components in one line."""
         config, crawl = self.config, self.crawl
         told = summary(config.policy, config.goal, config.make_budget())
         kept = persistence(self.job, crawl.status(), resumed=self.focus_host.resumed, where=crawl.where)
         return f"policy {told}, persistence {kept}"
 
     def hear(self, url: str, modified: float | None = None, *, kind: str = "ping") -> bool:
-        """Tell the policy that a page changed.
+        """Notify the policy that a page changed.
 
-        For extensions that learn of changes, from a WebSub hub, say; call it in the thread of the crawl.
+        For extensions that learn about changes, for instance from a WebSub hub; call it in the thread of the crawl.
 
         Parameters
         ----------
         url
-            Of the page.
+            The URL of the page.
         modified
-            When it changed, in seconds since the epoch; just now by default.
+            When it changed, in seconds since the epoch; by default, now.
         kind
-            The source: each kind is believed as far as it proved right.
+            The source: each kind is trusted according to its record.
 
         Returns
         -------
         bool
-            ``False`` where that does nothing: the policy does not listen, the URL was never seen, or the time is to
-            come. A URL that is not known may be crawled: ``crawler.engine.crawl(Request(url))``.
+            ``False`` if that has no effect: the policy does not listen, the URL was never seen, or the time is in the
+            future. To crawl an unknown URL, call ``crawler.engine.crawl(Request(url))``.
         """
         host, signals = self.focus_host, self.focus_host.features.able("ping")
         if host.closed or host.failed:
@@ -261,7 +260,7 @@ class FocusScheduler(BaseScheduler):
         return heard
 
     def reward(self, pick_id: int, value: float) -> None:
-        """Say what an outcome is worth whose goal says ``None``; may be called at any time, in its callback too."""
+        """Set the reward of an outcome whose goal returned ``None``; call it at any time, even in its callback."""
         self.focus_host.guard("reward", None, self.outcomes.reward, pick_id, value)
         self.focus_host.ask_again()
 
@@ -284,7 +283,7 @@ class FocusScheduler(BaseScheduler):
         host.slots.changes_in()
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in host.inflight.entries.values())
-        if reason and not (reason == "budget_requests" and out):  # what is out may be refunded
+        if reason and not (reason == "budget_requests" and out):  # requests in flight may be refunded
             host.stop()
         if reason or host.stopping or self.intake.has_loose:
             return None
@@ -302,24 +301,26 @@ class FocusScheduler(BaseScheduler):
         self.outcomes.finish()
         if self.job is not None and not self.focus_host.failed:
             if n_lost := len(self.focus_host.requests):
-                logger.warning("%d waiting requests cannot be stored, and are lost with this stop", n_lost)
+                logger.warning("%d queued requests cannot be stored, and are lost with this stop", n_lost)
             self.crawl.checkpoint()
             self.job.flush()
 
     def _close_crawl(self) -> Awaitable[None] | None:
-        """Close the crawl, with what it learned in a file if that is asked for; what it returns is still to come."""
+        """Close the crawl, and store what it learned if requested; return what is still to be awaited."""
         host = self.focus_host
         learned_to = "" if host.closing.is_unreached else self.config.learned_to
         return host.guard("close", None, self.crawl.close, learned_to=learned_to)
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
-        """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""
+        """Wait until the leader has received everything; its counts are in the stats and in the ending."""
         host = self.focus_host
         try:
             await leaving
         except Exception:  # as in guard()
             host.count("error/close")
-            logger.exception("scrapy_focus failed when it left the leader", extra={"spider": self.crawler.spider})
+            logger.exception(
+                "scrapy_focus failed while disconnecting from the leader", extra={"spider": self.crawler.spider}
+            )
         host.flush_stats()
         host.closing.close(reason, self.crawl.status())
         if closed is not None:
@@ -327,5 +328,5 @@ class FocusScheduler(BaseScheduler):
 
     @property
     def _unwritten(self) -> int:
-        """How often something could not be written that is written when a crawl is closed."""
+        """How many files could not be written when the crawl was closed."""
         return sum(self.focus_host.counts[f"error/{what}"] for what in _WRITTEN)

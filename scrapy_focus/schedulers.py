@@ -1,4 +1,4 @@
-"""The schedulers of published systems: each is one settings line."""
+"""Schedulers of published systems: each is one settings line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class SleepingBanditScheduler(FocusScheduler):
-    """The scheduler of SB-CLASSIFIER, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
+    """The scheduler of SB-CLASSIFIER, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever the default is."""
 
     default_policy: ClassVar[type[Policy]] = TagPath
 
 
 class AnthelionScheduler(FocusScheduler):
-    """The scheduler for crawls of many hosts: it learns which hosts are worth asking, and for which of their pages.
+    """The scheduler for crawls of many hosts: it learns which hosts and which of their pages are worth fetching.
 
     With ``FOCUS_STRUCTURED`` it looks for pages with structured data. See
     :class:`~scrapy_focus.policies.hostbandit.HostBandit`.
@@ -33,9 +33,9 @@ class AnthelionScheduler(FocusScheduler):
 
 
 class ForagerScheduler(FocusScheduler):
-    """The scheduler of foragers, a fleet of small crawlers that look for news and learn where to start from.
+    """The scheduler of foragers, a fleet of small crawlers that look for news and learn where to start.
 
-    With ``FOCUS_BUDGET_RATE`` they use so many requests a day and no more. See
+    With ``FOCUS_BUDGET_RATE`` they send at most that many requests a day. See
     :class:`~scrapy_focus.policies.foragers.Foragers`.
     """
 
@@ -43,9 +43,9 @@ class ForagerScheduler(FocusScheduler):
 
 
 class FreshScheduler(FocusScheduler):
-    """The scheduler that keeps a site fresh: it fetches pages again when that pays, on a budget.
+    """The scheduler that keeps a site fresh: it revisits pages when that is worthwhile, on a budget.
 
-    With ``FOCUS_BUDGET_RATE`` it uses so many requests a day and no more. See
+    With ``FOCUS_BUDGET_RATE`` it sends at most that many requests a day. See
     :class:`~scrapy_focus.policies.revisits.Revisits`.
     """
 
@@ -53,7 +53,7 @@ class FreshScheduler(FocusScheduler):
 
 
 class ImportanceScheduler(FocusScheduler):
-    """The scheduler that takes the most important pages first, as far as they can be told by the links seen so far.
+    """The scheduler that fetches the most important pages first, judged by the links seen so far.
 
     See :class:`~scrapy_focus.policies.importance.Importance`.
     """
@@ -64,8 +64,8 @@ class ImportanceScheduler(FocusScheduler):
 class TreeFrontierScheduler(FocusScheduler):
     """The scheduler of the TRES policy, :class:`~scrapy_focus.policies.treeq.TreeQ`.
 
-    With ``FOCUS_TOPIC`` or ``FOCUS_KEYWORDS`` it looks for pages on a topic, on many hosts; without, it learns from
-    where links stand, from their URLs and their anchors, which lead to items.
+    With ``FOCUS_TOPIC`` or ``FOCUS_KEYWORDS`` it looks for pages on a topic, on many hosts; otherwise it learns which
+    links lead to items, from their places, URLs and anchors.
     """
 
     default_policy: ClassVar[type[Policy]] = TreeQ

@@ -1,7 +1,7 @@
-"""What happens to links and items on their way out of the spider.
+"""Spider middlewares for links and items.
 
-Known links go no further, new ones keep their page; items get an id, and what a page asks of robots is done, if that is
-asked for.
+They drop known links, and assign new links to their page. Optionally, they add ids to items, and obey a page's
+instructions for robots.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ logger = printable_logger(__name__)
 
 
 class LinkMiddleware(BaseSpiderMiddleware):
-    """Puts the id of a page's pick into every request that its callback gives.
+    """Adds the id of a page's pick to every request that its callback yields.
 
-    The scheduler then knows all links of a page as one batch, and reads where they stand on it. Without this middleware
-    it goes by the Referer header, which can be switched off; links of pages that are read at once and have the same URL
-    count as found on no page then. It is outermost, so it sees the requests that are left when all other middlewares
-    are done.
+    The scheduler then receives all links of a page as one batch, and determines their places on it. Without this
+    middleware it uses the Referer header, which can be disabled; then links of pages that are read at the same time and
+    have the same URL are assigned to no page. It is outermost, so it sees the requests that pass all other middlewares.
     """
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
@@ -57,18 +56,17 @@ class LinkMiddleware(BaseSpiderMiddleware):
 
 
 class KnownLinkMiddleware(BaseSpiderMiddleware):
-    """Drops links whose URL was requested before, ahead of all other layers that they would cross to the dupefilter.
+    """Drops links already seen, before they pass through the other layers to the dupefilter.
 
-    On pages with a hundred links nearly all are known, and half of the time of a crawl goes into carrying them there.
-    It does what the dupefilter would, so it stands back where that could differ: from requests with ``dont_filter``, a
-    body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and from links that
-    the policy wants though they are known. A policy with a method ``know`` is given the keys of what is dropped. It is
-    innermost but for ``MetaCopyDetectionMiddleware``.
+    On pages with a hundred links nearly all are known, and passing them on takes half of the time of a crawl. It does
+    the same as the dupefilter, so it ignores all cases where that could differ: requests with ``dont_filter``, a body
+    or a method other than GET, a dupefilter or fingerprinter other than Scrapy's, and known links that the policy
+    wants. A policy with a method ``know`` receives the keys of dropped links. It is innermost except for
+    ``MetaCopyDetectionMiddleware``.
 
-    So spider middlewares that stand outside of it no longer see requests for URLs that were seen before: one that
-    counts links counts fewer, one that would set ``dont_filter`` on known links comes too late, and
-    ``request_depth_max`` counts fewer. Nor does Scrapy send ``request_scheduled`` and ``request_dropped`` for these
-    requests. To switch it off:
+    So the spider middlewares outside it no longer see requests for known URLs: one that counts links counts fewer, one
+    that sets ``dont_filter`` on known links comes too late, and ``request_depth_max`` counts fewer. Nor does Scrapy
+    send ``request_scheduled`` and ``request_dropped`` for these requests. To disable it:
     ``SPIDER_MIDDLEWARES = {"scrapy_focus.spidermiddlewares.KnownLinkMiddleware": None}``.
     """
 
@@ -78,11 +76,11 @@ class KnownLinkMiddleware(BaseSpiderMiddleware):
 
 
 class PageWishesMiddleware(BaseSpiderMiddleware):
-    """Does what pages ask of robots, as far as ``FOCUS_OBEY`` names it: ``nofollow``, ``noindex``.
+    """Obeys the instructions of pages for robots that ``FOCUS_OBEY`` names: ``nofollow``, ``noindex``.
 
-    A page asks in ``<meta name="robots">`` or the header ``X-Robots-Tag``, for a single link in ``rel``. ``nofollow``:
-    the GET requests that its callback gives go no further, or those for the URLs of such links, where no other link on
-    the page leads there. ``noindex``: its items go no further, and goals and policies do not read it.
+    They are in ``<meta name="robots">`` or the header ``X-Robots-Tag``, and for a single link in ``rel``.
+    ``nofollow``: the GET requests of its callback are dropped, or those for the URLs of such links, unless another link
+    on the page has the same URL. ``noindex``: its items are dropped, and goals and policies do not read it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -94,7 +92,7 @@ class PageWishesMiddleware(BaseSpiderMiddleware):
         self._closed: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()  # URLs of such links
 
     def process_spider_input(self, response: Response) -> None:
-        """Note what a page asks, before its callback reads it."""
+        """Note the instructions of a page, before its callback reads it."""
         if "noindex" in self._asks(response):
             host = host_of(self.crawler)
             if host is not None and (entry := host.inflight.find(response)) is not None:
@@ -132,23 +130,25 @@ class PageWishesMiddleware(BaseSpiderMiddleware):
 
 
 class ItemIdMiddleware(BaseSpiderMiddleware):
-    """Puts an id into every item, in the field that ``FOCUS_ITEM_ID`` names; without that setting it is not there.
+    """Adds an id to every item, in the field that ``FOCUS_ITEM_ID`` names; disabled without that setting.
 
-    Pages that were in flight when a crawl was killed are fetched again, and give their items again: every item comes at
-    least once. A sink that keeps one item for each id drops the repeats. The id is the key of the page's pick in 16 hex
-    digits, and the number of the item among those of its page, from 1: ``3f0c6b1d2a9e8471-2``. So it is the same again
-    if the callback gives the items of a page in the same order again.
+    Pages that were in flight when a crawl was killed are fetched again, and yield their items again: every item is
+    delivered at least once. A sink that keeps one item per id drops the repeats. The id is the key of the page's pick
+    in 16 hex digits, and the position of the item on its page, from 1: ``3f0c6b1d2a9e8471-2``. So it is repeatable if
+    the callback yields the items of a page in the same order.
 
-    It is innermost but for ``MetaCopyDetectionMiddleware``, so that no number depends on what others drop. Items that
-    other middlewares add, or that errbacks give for a request without a response, have no id.
+    It is innermost except for ``MetaCopyDetectionMiddleware``, so numbers do not depend on what others drop. Items that
+    other middlewares add, or that errbacks yield for a request without a response, have no id.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self.field = Config.item_id.of(crawler.settings)
         if not self.field:
-            raise NotConfigured  # without a sentence, which Scrapy would log as a warning in every crawl
-        self._given: WeakKeyDictionary[Response, int] = WeakKeyDictionary()  # how many items each page gave so far
+            raise NotConfigured  # without a message, which Scrapy would log as a warning in every crawl
+        self._given: WeakKeyDictionary[Response, int] = (
+            WeakKeyDictionary()
+        )  # how many items each page has yielded so far
         self._given_at_start = 0
         self._unfit: set[type] = set()
 
@@ -160,15 +160,15 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         try:
             adapter = ItemAdapter(item)
             value = adapter.get(self.field)
-            # Who yields one object over and over, or copies of it, has our last id in it: another item, another id.
+            # A spider that yields one object repeatedly, or copies of it, has our last id in it: replace that id.
             if value is None or (isinstance(value, str) and (not value or value.startswith(page))):
                 adapter[self.field] = f"{page}{number}"
-        except Exception as error:  # whatever an item class raises for a field that it does not have
+        except Exception as error:  # an item class may raise anything for a missing field
             self._complain(type(item), error)
         return item
 
     def _key(self, response: Response | None) -> int:
-        if response is None:  # from start(): no page
+        if response is None:  # from start(): without a page
             return 0
         host = host_of(self.crawler)
         if host is not None and (entry := host.inflight.find(response)) is not None:
@@ -180,7 +180,7 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         if response is None:
             self._given_at_start += 1
             return self._given_at_start
-        if response not in self._given:  # of a page that is rendered, the plain copy gave some
+        if response not in self._given:  # the plain copy of a rendered page yielded some
             entry = None if (host := host_of(self.crawler)) is None else host.inflight.find(response)
             plain = None if entry is None or entry.pick.method != "RENDER" else given_of(self.crawler, entry)
             self._given[response] = 0 if plain is None else plain.n_items
@@ -201,10 +201,10 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
 
 
 class RenderedItemsMiddleware(BaseSpiderMiddleware):
-    """Drops items of a rendered page that its plain copy gave already (``focus/render/item_again``).
+    """Drops items of a rendered page that its plain copy already yielded (``focus/render/item_again``).
 
-    Items are the same if all their fields are. So who puts the time into an item gets it twice from such a page. Each
-    layer costs half a microsecond a link, so it is there only where pages may be looked at twice.
+    Items are the same if all their fields are equal. So an item with the current time is not recognised. Each layer
+    costs half a microsecond per link, so this one is enabled only if pages may be read twice.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -219,7 +219,7 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
         if host is None or entry is None or given is None:
             return item
         if entry.pick.method != "RENDER":
-            if entry.has_scripts:  # else no browser will show it
+            if entry.has_scripts:  # otherwise no browser will render it
                 host.guard("render", None, given.add, item)
             return item
         if not host.guard("render", False, given.has, item):
@@ -229,7 +229,7 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
 
 
 def given_of(crawler: Crawler, entry: Entry) -> Given | None:
-    """Return the items of the plain copy of a page, where it is rendered or may be later."""
+    """Return the items of the plain copy of a page that is rendered, now or perhaps later."""
     host = host_of(crawler)
     rendering = None if host is None else host.features.able("render")
     return None if rendering is None else rendering.given(entry)

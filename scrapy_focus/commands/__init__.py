@@ -1,3 +1,1 @@
-"""Commands that the package adds to ``scrapy``. Each start of ``scrapy`` imports all of them: heavy imports are in
-``run``.
-"""
+"""Commands that the package adds to ``scrapy``, which imports all of them at each start: heavy imports are local."""

@@ -1,4 +1,4 @@
-"""``scrapy focus-check``: whether the files of a crawl are well, and making them well."""
+"""``scrapy focus-check``: verify and repair the files of a crawl."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class CheckCommand(JobCommand):
     arguments = "JOBDIR | FOLDER [--fix [--anew]]"
     summary = "Verify the JOBDIR of a crawl, and repair it"
     details = (
-        "Verify all that a crawl has stored in a JOBDIR, and say what is wrong. With --fix, repair it: what is about "
-        "to be changed is copied first, and each repair says what is lost. Ends with status 0 if all is well, or was "
-        "repaired, and with 1 otherwise. The crawl must not run. Nothing of the folder is executed. FOLDER is the one "
-        "given to another command with --out."
+        "Verify all files that a crawl has stored in a JOBDIR, and report what is wrong. With --fix, repair them: "
+        "files are copied before they are changed, and each repair reports what is lost. Exits with 0 if all files "
+        "are good or were repaired, and with 1 otherwise. The crawl must not be running. Nothing in the folder is "
+        "executed. FOLDER is the --out folder of another command."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--fix", action="store_true", help="repair what can be repaired, after copying it")
+        parser.add_argument("--fix", action="store_true", help="repair what can be repaired, and keep copies")
         parser.add_argument(
             "--anew", action="store_true",
-            help="with --fix: drop what the policy learned, and let the next run place all links anew",
+            help="with --fix: discard what the policy learned; the next run sorts all links anew",
         )  # fmt: skip
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         super().check(args, opts)
         if opts.anew and not opts.fix:
-            raise UsageError("--anew goes with --fix: it changes what is stored")
+            raise UsageError("--anew needs --fix, as it changes what is stored")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         from scrapy_focus.jobs.doctor.check import check_job
@@ -55,19 +55,19 @@ class CheckCommand(JobCommand):
 
 
 def _conclusion(jobdir: Path, checkup: Checkup, *, fixed: bool) -> list[str]:
-    lines = [f"copies of what was changed are in {checkup.copies}"] if checkup.copies else []
+    lines = [f"copies of changed files are in {checkup.copies}"] if checkup.copies else []
     if checkup.is_well:
         events = f"{checkup.events:,} events since the last checkpoint"
-        first = f"; the next run goes through {events} first" if checkup.events else ""
-        return [*lines, f"{jobdir} is well{' now' if checkup.done else ''}{first}"]
+        first = f"; the next run replays {events} first" if checkup.events else ""
+        return [*lines, f"{jobdir} is {'now ' if checkup.done else ''}good{first}"]
     if not fixed:
-        return [f"{jobdir} is not well; focus check --fix {jobdir} repairs what can be repaired"]
-    still = [f"wrong still: {what}" for what in checkup.found]
-    return [*lines, *still, f"{jobdir} is not well, and this cannot be repaired"]
+        return [f"{jobdir} is damaged; focus check --fix {jobdir} repairs what can be repaired"]
+    still = [f"still wrong: {what}" for what in checkup.found]
+    return [*lines, *still, f"{jobdir} is damaged, and cannot be repaired"]
 
 
 def _say(line: str) -> None:
-    """Print a line, the word before its colon in colour on a terminal."""
+    """Print a line, with the word before the colon in colour on a terminal."""
     from rich.text import Text
 
     text = Text(one_line(line))

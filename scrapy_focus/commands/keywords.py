@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _REJECTED = 5
 _COMMON = 8
-_MANY = 5  # words that are added for each keyword, above which the threshold parted nothing from anything
-_PAGES = 1_000  # with which training makes vectors that say something
+_MANY = 5  # added words per keyword above which the threshold was useless
+_PAGES = 1_000  # training pages needed for useful vectors
 
 
 class KeywordsCommand(FocusCommand):
@@ -30,27 +30,27 @@ class KeywordsCommand(FocusCommand):
     arguments = "--keywords FILE --corpus DIR (--vectors FILE | --train DIR) [options]"
     summary = "Find more keywords of a topic in pages on it"
     details = (
-        "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those "
-        "of the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
+        "Expand the keywords of a topic: add words from the pages in a folder if their vectors are closer to those "
+        "of the keywords than these are to each other, on average. Prints what was added and why. Needs gensim."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--keywords", metavar="FILE", help="the first keywords, one on each line; # begins a comment")
-        add("--corpus", metavar="DIR", help="pages on the topic, .txt, .html or .htm, whose words may be added")
+        add("--keywords", metavar="FILE", help="read the first keywords, one per line; # begins a comment")
+        add("--corpus", metavar="DIR", help="add words from these pages on the topic (.txt, .html or .htm)")
         add(
             "--vectors", metavar="FILE",
-            help="word vectors of word2vec, GloVe or gensim; a file of gensim's own is a pickle, which should "
-            "come from somebody you trust",
+            help="use these word vectors of word2vec, GloVe or gensim; gensim's own format is a pickle: load it only "
+            "from a source that you trust",
         )  # fmt: skip
         add(
             "--train", metavar="DIR",
-            help="train the word vectors on the pages there, instead of --vectors: those on the topic and "
-            "others, the more the better",
+            help="train word vectors on these pages, instead of --vectors; they should be on and off the topic, the "
+            "more the better",
         )  # fmt: skip
-        add("--limit", metavar="N", help="add the N words with the highest scores at most")
-        add("--out", metavar="FILE", help="write all keywords there, with the scores of those that were added")
+        add("--limit", metavar="N", help="add at most the N words with the highest scores")
+        add("--out", metavar="FILE", help="write all keywords to FILE, with the scores of added ones")
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         refuse_arguments(self.command, args)
@@ -87,7 +87,7 @@ def _expand(opts: argparse.Namespace) -> None:
     if common:
         where = "as frequent off the topic, or on few pages" if others else "on most of the pages, or on one"
         shown = ", ".join([*common[:_COMMON], "..."] if len(common) > _COMMON else common)
-        say(f"left out {len(common):,} words that are {where}: {shown}")
+        say(f"skipped {len(common):,} words that are {where}: {shown}")
     say(*_said(expansion, above))
     if opts.out:
         _write(Path(opts.out), expansion)
@@ -101,42 +101,42 @@ def _check_out(out: Path, keywords: Path) -> None:
 
 
 def _others(training: Mapping[Path, str], pages: Mapping[Path, str]) -> list[str]:
-    """Return the texts to train with that are not among the pages on the topic."""
+    """Return the training texts that are not among the pages on the topic."""
     inside = {file.resolve() for file in pages}
     texts = {*pages.values()}
     return [text for file, text in training.items() if file.resolve() not in inside and text not in texts]
 
 
 def _warn(folder: str, n_pages: int, n_others: int) -> None:
-    """Say where the pages to train with are too few, or all on the topic."""
+    """Warn if the training pages are too few, or all on the topic."""
     if n_pages < _PAGES:
         say(
-            f"Warning: the vectors come from {n_pages:,} pages, and say which words stand together on a page "
-            f"more than what they mean; train them on {_PAGES:,}, or take a file of vectors"
+            f"Warning: the vectors are trained on {n_pages:,} pages only, and reflect which words occur together "
+            f"rather than what they mean; train them on {_PAGES:,} or more, or use a file of vectors"
         )
     if not n_others:
         say(
-            f"Warning: {folder} has no pages but those on the topic, so that nothing tells words of the topic from "
-            "words of any page; put others there, too"
+            f"Warning: {folder} contains only pages on the topic, so words of the topic cannot be told from common "
+            "words; add other pages"
         )
 
 
 def _said(expansion: Expansion, above: int) -> list[str]:
     lines = [f"threshold {expansion.threshold:.3f}: how close the keywords are to each other on average"]
     if expansion.phrases:
-        lines.append(f"kept, but phrases have no part in it: {', '.join(expansion.phrases)}")
+        lines.append(f"kept, but phrases are not used: {', '.join(expansion.phrases)}")
     if expansion.without_vector:
-        lines.append(f"kept, but the vectors do not know: {', '.join(expansion.without_vector)}")
+        lines.append(f"kept, but without a vector: {', '.join(expansion.without_vector)}")
     if above > _MANY * len(expansion.keywords):
         lines.append(
-            f"Warning: {above:,} words are above the threshold, so the vectors know little of the topic, or the "
-            "keywords are far from each other; take other vectors, more pages to train them on, or a --limit"
+            f"Warning: {above:,} words are above the threshold, so the vectors fit the topic badly, or the "
+            "keywords are far from each other; use other vectors, more training pages, or a --limit"
         )
     cut = f", of {above:,} above the threshold" if above > len(expansion.added) else ""
     lines.append(f"added {len(expansion.added):,}{cut}")
     lines += [f"  {each.score:.3f} {each.word} (nearest {_near(each)})" for each in expansion.added]
     lines.append(
-        f"rejected {len(expansion.rejected):,}, and {expansion.unknown:,} words that the vectors do not know"
+        f"rejected {len(expansion.rejected):,}, and {expansion.unknown:,} words without a vector"
         + ("; the nearest to the threshold:" if expansion.rejected else "")
     )
     for each in expansion.rejected[:_REJECTED]:

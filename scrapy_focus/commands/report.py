@@ -1,4 +1,4 @@
-"""``scrapy focus-report``: the page and the table of what a crawl found, from what is in its folder now."""
+"""``scrapy focus-report``: write the page and the table of a crawl from the current content of its folder."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ReportCommand(FocusCommand):
 
     command = "focus-report"
     arguments = "FOLDER"
-    summary = "Write the page of what a crawl found"
+    summary = "Write the page with the results of a crawl"
     details = (
-        "Write index.html, and files.csv, pages.csv, importance.csv, hosts.csv or feed.xml, in the folder of what a "
-        "crawl found, from what is there: while it runs, after it ended, or after a kill. Nothing else in the folder "
-        "is changed."
+        "Write index.html, and files.csv, pages.csv, importance.csv, hosts.csv or feed.xml, from the current content "
+        "of a crawl's --out folder: while the crawl runs, after it has ended, or after a kill. Nothing else in the "
+        "folder is changed."
     )
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -39,5 +39,5 @@ class ReportCommand(FocusCommand):
         except ConfigError as error:
             print(one_line(f"Error: {error}"), file=sys.stderr)
             return 2
-        say(f"What was found is in {page}")
+        say(f"The results are in {page}")
         return 0

@@ -1,6 +1,4 @@
-"""``scrapy focus-status``: what is in the JOBDIR of a crawl, while it runs, after it stopped, or after a kill; and how
-the crawls of a cluster stand.
-"""
+"""``scrapy focus-status``: show the JOBDIR of a crawl, running, stopped or killed, or the crawls of a cluster."""
 
 from __future__ import annotations
 
@@ -22,29 +20,29 @@ _STYLES = {"in use": "green", "stopped": "green", "killed": "yellow", "damaged":
 
 
 class StatusCommand(JobCommand):
-    """Says what is in a JOBDIR."""
+    """Shows the status of a JOBDIR or of a cluster."""
 
     command = "focus-status"
     arguments = "JOBDIR | FOLDER | --cluster [ADDRESS] [--json]"
-    summary = "Say what is in the JOBDIR of a crawl, or how the crawls of a cluster stand"
+    summary = "Show the status of a crawl, or of all crawls of a cluster"
     details = (
-        "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
-        "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs. Nothing of the "
-        "folder is executed, so that it may come from anybody. FOLDER is the one given to another command with --out. "
-        "With --cluster, ask the leaders of crawls on several "
-        "machines instead: who takes part, what is in flight, what was lost and refused, what of the budget is left."
+        "Show the status of a JOBDIR: whether its crawl is running, stopped or killed, how many links are queued and "
+        "fetched, and which kinds of links earned most. The command only reads, so you can use it while the crawl "
+        "runs. Nothing in the folder is executed, so its source need not be trusted. FOLDER is the --out folder of "
+        "another command. With --cluster, ask the leaders of crawls on several machines instead: "
+        "workers, requests in flight, lost and refused work, and the rest of the budget."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="say it as JSON")
+        parser.add_argument("--json", action="store_true", help="print JSON")
         add_cluster(parser, "ask the leaders of a cluster", nargs="?", const="")
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.cluster is None:
             super().check(args, opts)
         elif args:
-            raise UsageError(f"--cluster asks all crawls of a cluster, and takes no JOBDIR; got {' '.join(args)}")
+            raise UsageError(f"--cluster shows all crawls of a cluster, and takes no JOBDIR; got {' '.join(args)}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         if opts.cluster is not None:
@@ -59,7 +57,7 @@ class StatusCommand(JobCommand):
         return int(found["state"] == "damaged")
 
     def _ask(self, address: str, *, as_json: bool) -> int:
-        """Say how the crawls of a cluster stand; 1: one of them does not answer."""
+        """Print the status of the crawls of a cluster; return 1 if one of them does not answer."""
         from scrapy_focus.cluster.messages import LeaderClosed
         from scrapy_focus.cluster.ray import RayEngine, crawls_of
 
@@ -67,7 +65,7 @@ class StatusCommand(JobCommand):
         for name in crawls_of(address):
             try:
                 found[name] = RayEngine(address, name).call_now("status")
-            except LeaderClosed:  # a moment ago
+            except LeaderClosed:  # it has just closed
                 continue
             except (ConnectionError, FocusError) as error:
                 found[name] = {"error": reason_of(error)}
@@ -81,7 +79,7 @@ class StatusCommand(JobCommand):
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print what is in a JOBDIR, aligned."""
+    """Print the status of a JOBDIR, aligned."""
     from rich.text import Text
 
     console = make_console()
@@ -96,7 +94,7 @@ def show(found: dict[str, Any]) -> None:
 
 
 def show_cluster(found: dict[str, dict[str, Any]]) -> None:
-    """Print how the crawls of a cluster stand, by their names."""
+    """Print the status of the crawls of a cluster, by name."""
     from rich.text import Text
 
     console = make_console()
@@ -107,36 +105,36 @@ def show_cluster(found: dict[str, dict[str, Any]]) -> None:
 
 
 def cluster_rows_of(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is to be said of how a crawl on several machines stands, as labels and texts."""
+    """Return the status of a crawl on several machines, as labels and texts."""
     if "error" in status:
         return [("", f"its leader does not answer: {status['error']}")]
     requests, seconds, limit = status["requests"], status["seconds"], status["limit"]
     of = "" if limit is None else f" of {limit:,.0f}, {max(0, limit - requests):,.0f} left"
-    speed = f"; {requests / seconds:,.1f} a second" if seconds else ""
+    speed = f"; {requests / seconds:,.1f} per second" if seconds else ""
     asleep = f", {status['asleep']:,} asleep" if status["asleep"] else ""
     rows = [
         ("state", f"ends: {status['finished']}" if status["finished"] else "runs"),
         ("requests", f"{requests:,} used{of}; in {duration(seconds)}{speed}"),
         ("rate", f"at most {status['rate']}" if status["rate"] else ""),
         ("outcomes", f"{status['outcomes']:,}, rewards {status['rewards']:,.6g}"),
-        ("waiting", counted(status["waiting"], "link") + asleep),
+        ("queued", counted(status["waiting"], "link") + asleep),
         ("in flight", f"{status['out']:,} of at most {status['most_out']:,}"),
-        ("hosts", f"{status['hosts']:,} asked lately"),
+        ("hosts", f"{status['hosts']:,} active recently"),
         (
             "lost",
-            f"{counted(status.get('lost_workers', 0), 'worker')} that fell silent, "
-            f"{counted(status.get('expired', 0), 'lease')} that ended unheard, "
-            f"{counted(status.get('undelivered', 0), 'lease')} that never arrived",
+            f"{counted(status.get('lost_workers', 0), 'worker')} lost contact, "
+            f"{counted(status.get('expired', 0), 'lease')} expired without a report, "
+            f"{counted(status.get('undelivered', 0), 'lease')} never arrived",
         ),
         (
             "refused",
-            f"{counted(status.get('refused', 0), 'report')} of leases that had ended, "
+            f"{counted(status.get('refused', 0), 'report')} of expired leases, "
             f"{counted(status.get('refused_workers', 0), 'worker')} with other settings",
         ),
     ]
     workers = [
-        f"{name}: {counted(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
-        f"{counted(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago"
+        f"{name}: {counted(each['leases'], 'lease')}, {each['ready']:,} of them not yet collected, "
+        f"{counted(each['hosts'], 'host')}, last heard from {each['silent']:,.1f} seconds ago"
         for name, each in status["workers"].items()
     ]
     rows += _under("workers", workers)
@@ -144,7 +142,7 @@ def cluster_rows_of(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
-    """Return what is to be said of a JOBDIR, as labels and texts; tables have lines of so many columns."""
+    """Return the status of a JOBDIR, as labels and texts; tables have lines of `width` columns."""
     rows = [
         *_crawl_rows(found),
         *_link_rows(found),
@@ -164,7 +162,7 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
 
 
 def _crawl_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say what crawls, and for what."""
+    """Return what the crawl is, and what it looks for."""
     params, mission = (
         ", ".join(f"{name}={_short(text)}" for name, text in found[kind].items()) for kind in ("parameters", "mission")
     )
@@ -183,16 +181,14 @@ def _crawl_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _link_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Say which links wait, and what became of the others."""
+    """Return the number of queued links, and the outcomes of the others."""
     links = found["links"]
-    waiting = f"{counted(links['waiting'], 'link')} in {counted(links['arms'], 'arm')}"
+    waiting = f"{counted(links['waiting'], 'link')} of {counted(links['arms'], 'kind')}"
     if found["events"]:
         waiting += f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint"
-    known = (
-        f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD only"
-    )
+    known = f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} only probed with a HEAD"
     return [
-        ("waiting", waiting),
+        ("queued", waiting),
         *_asleep(links),
         ("in flight", f"{links['in_flight']:,}"),
         ("known", known),
@@ -208,14 +204,14 @@ def _best_arms(found: dict[str, Any]) -> list[tuple[str, str]]:
         f"{best['earned']:>8,.6g} from {best['pulls']:>7,}  {_short(readable(best['arm']))}"
         for best in found["best_arms"]
     ]
-    rows = _under("best arms", texts)
+    rows = _under("best links", texts)
     if found["best_arms_error"]:
-        rows.append(("best arms", found["best_arms_error"]))
+        rows.append(("best links", found["best_arms_error"]))
     return rows
 
 
 def _under(label: str, texts: list[str]) -> list[tuple[str, str]]:
-    """Return rows of which the first alone has a label."""
+    """Return rows with a label on the first one only."""
     return [("" if i else label, text) for i, text in enumerate(texts)]
 
 
@@ -229,13 +225,13 @@ def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
     if not links["asleep"]:
         return []
     if links["next_due"] is None:
-        return [("last", f"{counted(links['asleep'], 'link')} to log in, share or print, or of kinds that only fail")]
+        return [("last", f"{counted(links['asleep'], 'link')} to log in, share or print, or of kinds that always fail")]
     due = links["next_due"].removesuffix("+00:00").replace("T", " ")
-    return [("asleep", f"{counted(links['asleep'], 'link')} until a time, the first until {due} UTC")]
+    return [("asleep", f"{counted(links['asleep'], 'link')} not due yet, the first at {due} UTC")]
 
 
 def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
-    """Return what the policy shows of itself, a line for each row."""
+    """Return the tables of the policy, a line for each row."""
     from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.table_lines import in_lines
 
@@ -250,7 +246,7 @@ def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
     dropped = counts.get("link/dropped", 0)
     if not dropped:
         return []
-    return [("dropped", f"{counted(dropped, 'link')} given up, as too many waited")]
+    return [("dropped", f"{counted(dropped, 'link')} given up, as too many were queued")]
 
 
 def _state(found: dict[str, Any]) -> str:
@@ -258,17 +254,17 @@ def _state(found: dict[str, Any]) -> str:
     return {
         "in use": f"in use by process {found['process'] or '(unknown)'}",
         "stopped": f"stopped cleanly; {_what_next(found)}",
-        "killed": f"killed or interrupted; the same command reads {again} from the journal, and resumes there",
+        "killed": f"killed or interrupted; the same command replays {again} from the journal, and resumes the crawl",
         "damaged": f"damaged: {found['damage']}; see focus check {found['jobdir']}",
     }[found["state"]]
 
 
 def _what_next(found: dict[str, Any]) -> str:
     if not found["links"]["waiting"] and not found["links"]["asleep"]:
-        return "no link waits: it is finished; use another JOBDIR to crawl again"
+        return "finished, as no link is queued; use another JOBDIR to crawl again"
     if spent := [name for name, left in found["left"].items() if left == 0]:
-        return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one resumes there"
-    return "the same command resumes there"
+        return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one resumes the crawl"
+    return "the same command resumes the crawl"
 
 
 def _used(found: dict[str, Any], name: str) -> str:
@@ -291,7 +287,7 @@ def _when(found: dict[str, Any], name: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return some seconds in the two largest units that say something."""
+    """Return a duration in its two largest units."""
     said: list[str] = []
     left = int(seconds)
     for size, unit in _SHARES:

@@ -1,4 +1,4 @@
-"""``scrapy focus-stop``: ends a crawl on several machines, for all of its workers."""
+"""``scrapy focus-stop``: end a crawl on several machines, for all of its workers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ class StopCommand(FocusCommand):
     arguments = "[NAME] [--cluster ADDRESS]"
     summary = "End a crawl on several machines for all of its workers"
     details = (
-        "End a crawl on several machines: no link is chosen any more, what is in flight arrives, all workers end, and "
-        "the crawl is stored in its JOBDIR. The same command as before resumes it. Waits until that is done. NAME is "
-        "that of the crawl: FOCUS_CLUSTER_NAME, or the name of the spider; it may be left out where one crawl runs."
+        "End a crawl on several machines: no further link is chosen, requests in flight are completed, all workers "
+        "stop, and the crawl is stored in its JOBDIR. Waits until that is done. The command that started the crawl "
+        "resumes it. NAME is the name of the crawl (FOCUS_CLUSTER_NAME, or the name of the spider), and is optional if "
+        "only one crawl is running."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        add_cluster(parser, "the cluster in which it runs")
+        add_cluster(parser, "cluster of the crawl")
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
@@ -57,23 +58,23 @@ class StopCommand(FocusCommand):
             say(f"its leader does not answer: {reason_of(error)}; give the same command again")
             return 1
         except FocusError as error:
-            say(f"it could not be led any more: {reason_of(error)}")
+            say(f"its leader failed: {reason_of(error)}")
         engine.wait_until_gone()
-        say(f"{name} is closed; the same command as before resumes it")
+        say(f"{name} is closed; the command that started it resumes it")
         return 0
 
 
 def _chosen(args: list[str], names: list[str], address: str) -> str:
-    """Return the name of the crawl that is meant."""
-    there = "none runs there"
+    """Return the name of the crawl to end."""
+    there = "none is running"
     if names:
         there = f"there {inflected(len(names), 'is', 'are')} {', '.join(names)}"
     if args and args[0] not in names:
         raise ConfigError(f"no crawl {args[0]!r} runs in the cluster ({address}): {there}")
     if not args and len(names) != 1:
-        raise ConfigError(f"name the crawl that is to end in the cluster ({address}): {there}")
+        raise ConfigError(f"name the crawl to end in the cluster ({address}): {there}")
     return args[0] if args else names[0]
 
 
 def _standing(name: str, workers: dict[str, object], out: int) -> str:
-    return f"{name} ends: {len(workers)} {inflected(len(workers), 'worker', 'workers')}, {out} in flight"
+    return f"{name} is ending: {len(workers)} {inflected(len(workers), 'worker', 'workers')}, {out} in flight"

@@ -1,4 +1,4 @@
-"""``scrapy focus-train``: a relevance model from example pages, and how well it tells them apart."""
+"""``scrapy focus-train``: train and evaluate a relevance model on example pages."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 _FOLDS = 5
 _WORDS = 15  # of each class
 _MISJUDGED = 5
-_FEW = 5  # examples of a class below which the numbers say little
+_FEW = 5  # examples of a class below which the numbers mean little
 _FREQUENCIES = (0.01, 0.03, 0.1)
-_UNSURE = 10  # pages off the topic that were misjudged, below which nobody knows what precision to expect
+_UNSURE = 10  # misjudged pages off topic below which the expected precision is uncertain
 
 
 class TrainCommand(FocusCommand):
@@ -46,29 +46,29 @@ class TrainCommand(FocusCommand):
     arguments = "--positive DIR --negative DIR [options]"
     summary = "Train a model of a topic on example pages"
     details = (
-        "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, "
-        ".txt, .html or .htm, in two folders and the folders in them. How well the model tells them apart is measured "
-        "by cross-validation: each page is judged by a model that was not trained on it."
+        "Train a model that predicts whether a page is on a topic, and write it to a file. The examples are .txt, "
+        ".html or .htm files in two folders and their subfolders. The model is evaluated by cross-validation: each "
+        "page is judged by a model that was not trained on it."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
         add("--positive", metavar="DIR", help="pages on the topic")
-        add("--negative", metavar="DIR", help="pages off it, such as a crawl would meet: both folders are needed")
-        add("--out", metavar="FILE", default="model.npz", help="where the model goes (default model.npz)")
+        add("--negative", metavar="DIR", help="pages off the topic, such as a crawl would meet")
+        add("--out", metavar="FILE", default="model.npz", help="write the model to FILE (default: model.npz)")
         add(
             "--frequency", metavar="SHARE",
-            help="the share of all pages to crawl that are on the topic, such as 0.03, if you know it: the model then "
-            "has the right probabilities there; by default it is that among the examples",
+            help="share of all pages that are on topic, such as 0.03, if you know it: the model then predicts the "
+            "right probabilities for the crawl (default: the share among the examples)",
         )  # fmt: skip
-        add("--folds", metavar="K", help=f"parts of the cross-validation (default {_FOLDS}, or fewer for few examples)")
-        add("--neural", action="store_true", help="a bidirectional LSTM instead of the linear model; needs PyTorch")
-        add("--epochs", metavar="N", help="with --neural: passes over the examples (default 25)")
+        add("--folds", metavar="K", help=f"cross-validate with K folds (default: {_FOLDS}, or fewer for few examples)")
+        add("--neural", action="store_true", help="train a bidirectional LSTM, not a linear model; needs PyTorch")
+        add("--epochs", metavar="N", help="with --neural: pass N times over the examples (default: 25)")
         add(
             "--vectors", metavar="FILE",
-            help="word vectors of the language: words of links that are in no example are judged by those nearest to "
-            "them; with --neural, instead of learning them; needs gensim",
+            help="judge words of links that are in no example by the nearest words in these word vectors; with "
+            "--neural, use them instead of learning vectors; needs gensim",
         )  # fmt: skip
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -76,13 +76,13 @@ class TrainCommand(FocusCommand):
         if not (opts.positive and opts.negative):
             missing = " and ".join(f"--{name} DIR" for name in ("positive", "negative") if not getattr(opts, name))
             raise UsageError(
-                f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of "
+                f"{missing} is missing: a model learns how pages on the topic differ from others, so it needs pages of "
                 "both kinds"
             )
         if not opts.neural and opts.epochs:
-            raise UsageError("--epochs belongs to --neural; the linear model has none")
+            raise UsageError("--epochs needs --neural; the linear model has no epochs")
         if opts.neural and opts.frequency:
-            raise UsageError("--frequency is for the linear model; a neural one cannot be shifted")
+            raise UsageError("--frequency is for the linear model, and cannot adjust a neural one")
         read_numbers(opts, "folds", least=2)
         opts.frequency = _share(opts.frequency)
         read_numbers(opts, "epochs")
@@ -109,9 +109,9 @@ def _train(opts: argparse.Namespace) -> None:
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
     say(f"{counted(counts[0], 'page')} on topic, {counts[1]:,} off topic")
     for file in examples.empty[:_MISJUDGED]:
-        say(f"Left out, no text in it: {file}")
+        say(f"Skipped, no text in it: {file}")
     if len(examples.empty) > _MISJUDGED:
-        say(f"Left out, no text in them: {len(examples.empty) - _MISJUDGED:,} more")
+        say(f"Skipped, no text in them: {len(examples.empty) - _MISJUDGED:,} more")
     folds = _folds(opts.folds, counts)
     if folds:
         validation = cross_validate(fit, examples.texts, examples.labels, folds=folds)
@@ -119,17 +119,17 @@ def _train(opts: argparse.Namespace) -> None:
         _show_expected(validation, examples.labels, opts.frequency, shifts=not opts.neural)
         _show_misjudged(validation, examples)
     else:
-        say("One example of a class is not enough to measure how good the model is; give more.")
+        say("One example of a class is not enough to evaluate the model; give more.")
     if min(counts) < _FEW:
         say(
-            f"With fewer than {_FEW} examples of a class these numbers are mostly luck; more pages make a better model "
-            "too."
+            f"With fewer than {_FEW} examples of a class, these numbers are mostly luck; more pages also make a better "
+            "model."
         )
     model = fit(examples.texts, examples.labels)
     if isinstance(model, LinearRelevance):
         _show_telling(model)
         if vectors is not None:
-            say(f"Words that it knows by the vectors alone: {model.widen(vectors, examples.texts):,}")
+            say(f"Words known from the vectors only: {model.widen(vectors, examples.texts):,}")
     model.save(out)  # type: ignore[attr-defined]
     say(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
 
@@ -139,7 +139,7 @@ def _folds(asked: int | None, counts: Sequence[int]) -> int:
     if asked is not None and asked > fewest:
         raise ConfigError(
             f"--folds is {asked}, and one class has only {fewest} pages; every fold needs a page of each: give more "
-            "pages, or leave the option out"
+            "pages, or omit the option"
         )
     return asked or (min(_FOLDS, fewest) if fewest > 1 else 0)
 
@@ -178,7 +178,7 @@ def _show(validation: Validation, counts: Sequence[int]) -> None:
 
 
 def _show_expected(validation: Validation, labels: Sequence[bool], frequency: float | None, *, shifts: bool) -> None:
-    """Say what precision there is where the topic is rare, and what ``--frequency`` would make of it."""
+    """Print the expected precision where the topic is rare, and how ``--frequency`` would change it."""
     import numpy as np
     from rich.table import Table
 
@@ -204,8 +204,8 @@ def _show_expected(validation: Validation, labels: Sequence[bool], frequency: fl
     wrong, off = int(((odds >= 0) & ~true).sum()), int((~true).sum())
     if wrong < _UNSURE:
         say(
-            f"Precision there depends on how many pages off topic the model takes for the topic: {wrong:,} of {off:,}, "
-            "and so few say little. More pages off topic tell more."
+            f"Precision depends on how many pages off topic the model misjudges: {wrong:,} of {off:,}, "
+            "too few for a good estimate. Give more pages off topic."
         )
 
 
@@ -218,11 +218,11 @@ def _show_misjudged(validation: Validation, examples: Examples) -> None:
     if not wrong:
         return
     wrong.sort(key=lambda i: -abs(validation.scores[i] - 0.5))
-    say(f"Misjudged {len(wrong):,} of {len(examples.labels):,}, the surest first:")
+    say(f"Misjudged {len(wrong):,} of {len(examples.labels):,}, the most confident first:")
     for i in wrong[:_MISJUDGED]:
         say(f"  {validation.scores[i]:.2f} {'on' if examples.labels[i] else 'off'} topic: {examples.files[i]}")
 
 
 def _show_telling(model: LinearRelevance) -> None:
     for name, words in model.telling.items():
-        say(f"Words that say {name}: {', '.join(words[:_WORDS]) or '(none)'}")
+        say(f"Typical words {name}: {', '.join(words[:_WORDS]) or '(none)'}")

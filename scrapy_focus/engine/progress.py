@@ -1,4 +1,4 @@
-"""How a crawl stands, in words and in a picture: how far it is, how long it takes, what it found, by which links."""
+"""The progress of a crawl, as text and as a panel: requests, time, finds, and the kinds of links that led to them."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from scrapy_focus.core.status import Status
     from scrapy_focus.engine.host import Host
 
-_RECENT = 100  # requests over which the rate "now" is taken
-_SOON = 100  # requests before a cost limit ends a crawl, from which on that is said
-_LONGEST = 120  # characters of the name of an arm
-_BEST = 3  # arms that are named
+_RECENT = 100  # requests for the rate "now"
+_SOON = 100  # requests before a cost limit ends a crawl, when that is announced
+_LONGEST = 120  # characters of the name of a kind of link
+_BEST = 3  # kinds of links that are named
 _KINDS = 5  # kinds of finds that are named
-_WINDOW = 60.0  # seconds over which the speed is taken
-_FEW = 5  # requests in them, with fewer of which the speed is not known
-_BETWEEN = 5.0  # seconds between two times that a policy is asked for its tables
-_COST = 50.0  # times as long as it took
-_TABLE_ROWS = 8  # of a table
-_MOST_LINES = 24  # of tables
+_WINDOW = 60.0  # seconds for the speed
+_FEW = 5  # requests in this window that are needed to know the speed
+_BETWEEN = 5.0  # seconds between two updates of the policy's tables
+_COST = 50.0  # or this many times the duration of an update
+_TABLE_ROWS = 8  # rows of a table
+_MOST_LINES = 24  # lines of all tables
 _KEPT_FREE = 8  # lines of a terminal: the border, the first line, and some of the log
-_NARROW = 40  # columns, in less of which there is no bar
+_NARROW = 40  # columns below which the bar is not shown
 _TIMES = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
 class Speed:
-    """How fast a crawl is, and how long it takes until a budget is used up.
+    """The speed of a crawl, and the time until a budget is used up.
 
     Parameters
     ----------
     delay
-        Seconds between two requests, by which is guessed as long as nothing is known.
+        Seconds between two requests, for an estimate before any are measured.
     """
 
     def __init__(self, delay: float) -> None:
@@ -53,14 +53,14 @@ class Speed:
         self._seen: deque[tuple[float, float, float]] = deque()  # seconds, requests and bytes, the oldest first
 
     def note(self, status: Status) -> None:
-        """See how a crawl stands; to be called a few times a second at most."""
+        """Record the status of a crawl; call it at most a few times per second."""
         used = status.used
         self._seen.append((used["seconds"], used["requests"], used["bytes"]))
         while self._seen[-1][0] - self._seen[0][0] > _WINDOW:
             self._seen.popleft()
 
     def left(self, status: Status) -> float | None:
-        """Return in how many seconds the first budget is used up, ``None`` if there is none, or nobody knows."""
+        """Return the seconds until the first budget is used up, ``None`` if there is none, or if unknown."""
         used, limits = status.used, status.limits
         ends: list[float | None] = []
         for unit in ("requests", "bytes"):
@@ -72,7 +72,7 @@ class Speed:
         return min((end for end in ends if end is not None), default=None)
 
     def _time_of(self, n: float, unit: Literal["requests", "bytes"], status: Status) -> float | None:
-        """Return the seconds that so many requests or bytes take, ``None`` if nobody knows."""
+        """Return the seconds that `n` requests or bytes take, ``None`` if unknown."""
         if unit == "requests" and status.rate is not None:
             return n * max(status.rate.interval, self._delay)
         if self._seen:
@@ -87,7 +87,7 @@ class Speed:
 
 
 class Tables:
-    """What a policy shows of itself, asked for so rarely that this takes a fiftieth of the time at most."""
+    """The tables of a policy, updated so rarely that this takes at most a fiftieth of the time."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -95,7 +95,7 @@ class Tables:
         self._last: list[PolicyTable] = []
 
     def now(self) -> list[PolicyTable]:
-        """Return it as it was some seconds ago at most, or longer where asking takes long."""
+        """Return the tables, a few seconds old, or older if an update is slow."""
         began = monotonic()
         if issubclass(self._host.policy, ShowsTables) and began >= self._due:
             self._last = self._host.tables()
@@ -104,29 +104,29 @@ class Tables:
 
 
 class View(NamedTuple):
-    """What is seen of a crawl at one instant."""
+    """The state of a crawl that the panel shows."""
 
     host: Host
     finds: Finds
     speed: Speed
-    advice: str = ""  # what a Ctrl-C leaves, and how to resume
-    tables: Sequence[PolicyTable] = ()  # what the policy shows of itself
+    advice: str = ""  # what Ctrl-C does, and how to resume
+    tables: Sequence[PolicyTable] = ()  # tables of the policy
 
 
 def progress(host: Host, finds: Finds | None = None) -> list[str]:
-    """Say how a crawl stands: requests and finds, rates, bytes, and the best arms."""
+    """Describe the progress of a crawl: requests and finds, rates, bytes, and the best kinds of links."""
     own = host.status(best=_BEST)
     status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
     so_far = f"{_sent(used, limit)}, {_found(host, status, finds)}"
     lines = [so_far, *_details(host, own)]
     if best := _best(status, finds):
-        lines.append(f"best arms: {', '.join(best)}")
+        lines.append(f"best kinds of links: {', '.join(best)}")
     return lines
 
 
 def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
-    """Return a picture of a crawl as it is now; tables of the policy have the lines that are left of ``height``."""
+    """Return the panel of a crawl; tables of the policy fill the lines that are left of ``height``."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
@@ -136,11 +136,11 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
     status = own.whole or own
     view.speed.note(status)
     limit, found = status.limits["requests"], _found(host, status, finds)
-    if finds.kinds and own.whole is None:  # else they are of this worker
+    if finds.kinds and own.whole is None:  # otherwise they are those of this worker
         found += f": {kinds(finds)}"
     lines = [found, *_details(host, own, finds)]
     if best := _best(status, finds):
-        lines += ["best arms:", *(f"  {arm}" for arm in best)]
+        lines += ["best kinds of links:", *(f"  {kind}" for kind in best)]
     if finds.last:
         lines.append(f"last: {', '.join(reversed(finds.last))}")
     room = width - 4  # within the border
@@ -151,13 +151,13 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
         lines += _tables(view.tables, room, height - _KEPT_FREE - _height([*lines, *end], room))
     lines += end
     head = Text(_head(status, view.speed))
-    title = Text(f"scrapy_focus: {host.policy.__qualname__}")
+    title = Text(f"scrapy_focus: {host.policy.__qualname__}" if host.config.own_policy else "scrapy_focus")
     row = _with_bar(head, status.used["requests"], limit, room) if limit and room >= _NARROW else head
     return Panel(Group(row, Text("\n".join(lines))), title=title, title_align="left", width=width)
 
 
 def kinds(finds: Finds) -> str:
-    """Say how many finds there are of each kind: "12 csv, 3 pdf"."""
+    """Return the number of finds of each kind: "12 csv, 3 pdf"."""
     named = [f"{n:,} {printable(kind, WORD) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
     rest = len(finds.kinds) - len(named)
     if rest:
@@ -166,7 +166,7 @@ def kinds(finds: Finds) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the one or two units that matter.
+    """Return a duration in its one or two largest units.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def duration(seconds: float) -> str:
 
 
 def _tables(tables: Sequence[PolicyTable], room: int, left: int) -> list[str]:
-    """Return the first rows of tables, in so many lines that are left; those without a line for a row are left out."""
+    """Return the first rows of tables, in at most `left` lines; tables without room for a row are omitted."""
     lines: list[str] = []
     for table in tables:
         rows = min(_TABLE_ROWS, left - len(lines) - 2)  # below its title and the names of its columns
@@ -196,7 +196,7 @@ def _tables(tables: Sequence[PolicyTable], room: int, left: int) -> list[str]:
 
 
 def _height(lines: Sequence[str], room: int) -> int:
-    """Return how many lines of a terminal some lines take."""
+    """Return the number of terminal lines that some lines take."""
     from rich.cells import cell_len
 
     return sum(max(1, -(-cell_len(line) // max(1, room))) for line in lines)
@@ -228,13 +228,12 @@ def _sent(used: int, limit: float | None) -> str:
 
 
 def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
-    """Say how a crawl stands; what failed and was left out is what this process saw of it."""
+    """Describe the progress of a crawl; failures and skips are those of this process."""
     status = own.whole or own
-    waits = "waits" if status.waiting == 1 else "wait"
     lines = [
         _rates(own, status),
-        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} {waits} in "
-        f"{counted(status.awake, 'arm')}, {status.in_flight} in flight",
+        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} of "
+        f"{counted(status.awake, 'kind')} queued, {status.in_flight} in flight",
     ]
     lines += _later(status)
     if own.whole is not None:
@@ -242,7 +241,7 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     lines += _counts(host, own)
     hosts, seconds = host.pace.put_off_hosts
     if hosts:
-        lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
+        lines.append(f"{counted(hosts, 'host')} paused, the next is retried in {seconds:,.0f} s")
     lines += status.said
     if status.alarm:
         lines.append(status.alarm)
@@ -250,17 +249,17 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
 
 
 def _rates(own: Status, status: Status) -> str:
-    """Say how much was found for a hundred requests, by the last ones and by all."""
+    """Return the finds per hundred requests, for the last ones and for all."""
     used, found = int(status.used["requests"]), status.rewards
     since = max(0, used - _RECENT)
     at, before = next((entry for entry in reversed(status.found_at) if entry[0] <= since), (0, 0.0))
-    begin = since if own.whole is None else at  # a worker hears of all now and then
+    begin = since if own.whole is None else at  # a worker receives the totals now and then
     now = 100 * (found - before) / max(1, used - begin)
     return f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall"
 
 
 def _later(status: Status) -> Iterator[str]:
-    """Say what keeps requests back: a rate, or links that sleep."""
+    """Say what holds requests back: a rate, or links that are not due."""
     if status.rate:
         turn = "" if status.next_turn is None else f", the next one in {duration(status.next_turn - status.at)}"
         yield f"at most {status.rate}{turn}"
@@ -269,41 +268,41 @@ def _later(status: Status) -> Iterator[str]:
     links = counted(status.asleep, "link")
     if status.next_due is not None:
         due = max(0.0, status.next_due - status.at)
-        wait = "waits" if status.asleep == 1 else "wait"
-        yield f"{links} {wait} until a time, the next is due in {duration(due)}"
+        are = "is" if status.asleep == 1 else "are"
+        yield f"{links} {are} not due yet, the next is due in {duration(due)}"
     else:
         come = "comes" if status.asleep == 1 else "come"
-        yield f"{links} to log in, share or print, or of kinds that only fail, {come} last"
+        yield f"{links} to log in, share or print, or of kinds that always fail, {come} last"
 
 
 def _counts(host: Host, own: Status) -> Iterator[str]:
-    """Say what was rendered, and what was left out."""
+    """Say what was rendered, and what was skipped."""
     if rendered := own.counts.get("browser/read", 0):
         asked = own.counts.get("browser/requests", 0)
         elsewhere = own.counts.get("browser/elsewhere", 0)
         apart = f", {elsewhere:,} of them to other hosts" if elsewhere else ""
         yield f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}"
     if cut := own.counts.get("browser/list_cut", 0):
-        yield f"{counted(cut, 'list')} read only in part, as clicking had to stop"
+        yield f"{counted(cut, 'list')} read only in part, as clicking was stopped"
     if shells := own.counts.get("page/shell", 0):
-        yield f"{counted(shells, 'page')} may show more in a browser, and there is none"
+        yield f"{counted(shells, 'page')} may show more in a browser, but none is available"
     if large := own.counts.get("outcome/too_large", 0):
         yield f"{counted(large, 'answer')} skipped as too large"
     yield from (line for shown in host.shown() for line in shown.lines)
     if dropped := own.counts.get("link/dropped", 0):
-        yield f"{counted(dropped, 'link')} given up, as too many waited"
+        yield f"{counted(dropped, 'link')} given up, as too many were queued"
 
 
 def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:
-    """Say how many machines share a crawl, and what this one did of it."""
+    """Say how many machines share a crawl, and the part of this one."""
     workers = int(whole.counts.get("workers", 1))
     found = f"{_found(host, own)} ({kinds(finds)})" if finds is not None and finds.kinds else _found(host, own)
-    done = f"{counted(int(own.used['requests']), 'request')} and {found} are of this one"
+    done = f"this one sent {counted(int(own.used['requests']), 'request')} and found {found}"
     return f"{workers:,} worker{'s' * (workers != 1)}; {done}"
 
 
 def _outlook(host: Host, own: Status) -> list[str]:
-    """Say how many finds are left, but for a crawl that could look at nothing so far."""
+    """Estimate how many finds are left; nothing before any page was read."""
     status = own.whole or own
     read = any(own.counts.get(f"outcome/{label}") for label in ("ok", "mime_stop", "spider_error"))
     if not read and not (own.whole is not None and own.whole.counts.get("outcomes")):
@@ -311,16 +310,17 @@ def _outlook(host: Host, own: Status) -> list[str]:
     if status.left is not None:
         left = status.left
         return [f"about {left.middle:,.0f} {host.noun} left to find ({left.low:,.0f} to {left.high:,.0f})"]
-    return [f"{host.noun} left to find: not known"] if issubclass(host.policy, ExpectsLeft) else []
+    return [f"{host.noun} left to find: unknown"] if issubclass(host.policy, ExpectsLeft) else []
 
 
 def _price(status: Status) -> list[str]:
-    """Say what the next find is expected to cost, and when the crawl ends for that, where there is a limit to it."""
+    """With a cost limit, say what the next find is expected to cost, and when the crawl will end because of it."""
     if status.ends_in is None or status.cost is None:
         return []
     is_soon = 0 < status.ends_in <= _SOON
-    soon = f"; the crawl ends in {status.ends_in:,}, if none comes or is expected for less" if is_soon else ""
-    price = f"{max(1.0, status.cost):,.0f}"  # a policy may say that nothing is to be expected any more
+    requests = f"{status.ends_in:,} request{'s' * (status.ends_in != 1)}"
+    soon = f"; the crawl ends in {requests} unless one is found or expected for less" if is_soon else ""
+    price = f"{max(1.0, status.cost):,.0f}"  # a policy may expect no further find
     return [f"the next one is expected to cost {price} request{'s' * (price != '1')}{soon}"]
 
 
@@ -331,7 +331,7 @@ def _errors(status: Status) -> list[str]:
         named = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(failed.items()))
         lines.append(f"{counted(sum(failed.values()), 'failed connection')}: {named}")
     if wrong := counts.get("outcome/http_error", 0):
-        lines.append(f"{counted(wrong, 'answer')} that {inflected(wrong, 'is an error', 'are errors')}")
+        lines.append(counted(wrong, "error response"))
     errors = sum(value for name, value in counts.items() if name.startswith("error/"))
     if errors:
         lines.append(f"{counted(errors, 'error')}, see the log and focus/error/ in the stats")
@@ -339,7 +339,7 @@ def _errors(status: Status) -> list[str]:
 
 
 def _best(status: Status, finds: Finds | None) -> list[str]:
-    """Say which links paid, in words; or by the names that the policy has, as long as nothing was found in this run."""
+    """Describe the kinds of links that led to finds; before the first find of this run, by the policy's names."""
     paid: Sequence[tuple[str, float, int]] = [] if finds is None else finds.paid(_BEST)
     if not paid:
         names = unlike([printable(readable(name), _LONGEST) for name, _, _ in status.best_arms])
@@ -348,7 +348,7 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
 
 
 def _found(host: Host, status: Status, finds: Finds | None = None) -> str:
-    """Say how much was found: "1 page with structured data"."""
+    """Return the number of finds with their noun: "1 page with structured data"."""
     first, blank, rest = host.noun.partition(" ")
     noun = f"{first.removesuffix('s')}{blank}{rest}" if status.rewards == 1 else host.noun
     known = f", {finds.known:,} of them known" if finds is not None and finds.known else ""

@@ -1,1 +1,1 @@
-"""What a user runs to find something: a folder for each thing, and the kit that they share."""
+"""Commands and spiders that find things: one folder for each, and the kit that they share."""

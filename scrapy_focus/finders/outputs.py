@@ -1,4 +1,4 @@
-"""Finds out which finder wrote a folder, and writes its page."""
+"""Identify the finder that wrote a folder, and write its page."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.page.output import Output
     from scrapy_focus.finders.kit.page.report import Report
 
-#: In the order in which their lists tell: a search for important pages has a list of pages, too.
+#: In the order of detection: a search for important pages has a list of pages, too.
 OUTPUTS: tuple[type[Output], ...] = (StructuredOutput, ImportantOutput, TopicOutput)
 
 
 def output_of(folder: Path) -> type[Output]:
-    """Return what reads a folder: that of the spider that wrote there last, or of the lists in it.
+    """Return the output class of a folder, by the spider that wrote there last, or by the lists in it.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def output_of(folder: Path) -> type[Output]:
 
 
 def report_of(folder: Path) -> Report:
-    """Return all that the page of a folder shows.
+    """Return everything that the page of a folder shows.
 
     Raises
     ------
@@ -58,9 +58,9 @@ def report_of(folder: Path) -> Report:
 
 
 def write_report(folder: Path) -> Path:
-    """Write ``index.html`` and a table from what is in a folder now, and return the page.
+    """Write ``index.html`` and a table from the current content of a folder, and return the path of the page.
 
-    The table is ``files.csv``, ``pages.csv``, ``importance.csv`` or ``hosts.csv``; of a watched site there is a feed,
+    The table is ``files.csv``, ``pages.csv``, ``importance.csv`` or ``hosts.csv``; a watched site has a feed,
     ``feed.xml``.
 
     Raises
@@ -71,13 +71,13 @@ def write_report(folder: Path) -> Path:
         If it cannot be read, or the page cannot be written.
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored what it found")
+        raise ConfigError(f"{folder} is not a folder; name the folder with the results of a crawl")
     if (folder / NEWS).exists():
         return write_news(folder, Gathering(folder))
     lists = [MANIFEST, SKIPPED, str(NOTES), *(name for output in OUTPUTS for name in output.lists)]
     if not any((folder / name).exists() for name in lists):
         raise ConfigError(
-            f"no crawl has stored anything in {folder}: it has no {MANIFEST}, {PAGES}, {NEWS} or {NOTES}; name the "
+            f"{folder} has no results of a crawl: it has no {MANIFEST}, {PAGES}, {NEWS} or {NOTES}; name the "
             "folder of a crawl"
         )
     try:

@@ -1,1 +1,1 @@
-"""Public names of the spiders and of what projects take from them; the code is in ``finders``."""
+"""Public names of the spiders and of the helpers that projects import; the code is in ``finders``."""

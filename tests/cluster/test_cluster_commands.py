@@ -49,7 +49,7 @@ def test_the_crawl_to_end_is_named_where_it_is_not_clear() -> None:
         _chosen([], ["one", "two"], "auto")
     with pytest.raises(ConfigError, match=r"no crawl 'three' runs .* there is one"):
         _chosen(["three"], ["one"], "auto")
-    with pytest.raises(ConfigError, match="none runs there"):
+    with pytest.raises(ConfigError, match="none is running"):
         _chosen([], [], "auto")
 
 

@@ -133,7 +133,7 @@ def test_a_leader_waits_for_its_missing_folder_and_does_not_start_again(ray: Ray
         shutil.move(fleet.job / "focus", tmp_path / "elsewhere")
         if what == "head":
             ray.start()
-        while "has no crawl any more" not in fleet.output():
+        while "no longer has a crawl" not in fleet.output():
             assert not fleet.is_over(), fleet.output()
             time.sleep(0.05)
         shutil.copytree(tmp_path / "elsewhere", fleet.job / "focus", dirs_exist_ok=True)

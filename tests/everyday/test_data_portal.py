@@ -1,4 +1,4 @@
-"""A data portal, crawled by ``focus-files`` as a person would: once, with a budget, with a larger one, and again."""
+"""A data portal, crawled by ``focus files`` as a user would: once, with a budget, with a larger one, and again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def paths(folder: Path) -> list[str]:
 
 
 def test_all_files_are_found_stored_and_listed(server: SiteServer, tmp_path: Path) -> None:
-    """Each once: in the manifest, the table, the page and on disk; no URL is asked for twice, no forbidden one at all."""
+    """Each is once in the manifest, the table, the page and on disk; no URL is requested twice, no forbidden one at all."""
     portal = server.site
     done = run(tmp_path, "files", server.url, "--cost-limit", "0", "--out", "found")
     assert done.status == 0
@@ -46,20 +46,20 @@ def test_all_files_are_found_stored_and_listed(server: SiteServer, tmp_path: Pat
 
 
 def test_a_larger_budget_resumes(server: SiteServer, tmp_path: Path) -> None:
-    """A budget that is used up is a success; with a larger one no request is repeated, and each counts once."""
+    """A used-up budget is a success; with a larger one no request is repeated, and each counts once."""
     for budget in (60, 130):
         done = run(tmp_path, "files", server.url, "--budget", str(budget), "--out", "found", *IN_TURN)
         assert done.status == 0
         assert len(server.log) == budget
         assert set(gets(server).values()) == {1}
-        assert "left to be found cannot be said" in check_page(tmp_path / "found"), "most of them are two steps away"
-    with SiteServer(DataPortal(24)) as other:  # the second process asks for robots.txt again
+        assert "files left to find is unknown" in check_page(tmp_path / "found"), "most of them are two steps away"
+    with SiteServer(DataPortal(24)) as other:  # the second process fetches robots.txt again
         run(tmp_path, "files", other.url, "--budget", "129", "--out", "at once", *IN_TURN)
     assert sorted(paths(tmp_path / "found")) == sorted(paths(tmp_path / "at once"))
 
 
 def test_the_next_crawl_says_what_changed(server: SiteServer, tmp_path: Path) -> None:
-    """Its last line counts what is new, changed, the same and gone."""
+    """Its last line counts new, changed, unchanged and gone files."""
     portal = server.site
     run(tmp_path, "files", server.url, "--cost-limit", "0", "--out", "found")
     first, second = sorted(portal.files)[:2]

@@ -1,4 +1,4 @@
-"""Arguments of finders: declared once, and the same for the spider and for the command."""
+"""Arguments of finders are declared once, and are the same for the spider and the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = [FilesCommand, TopicCommand, StructuredCommand, ImportantCommand, Wat
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_spider_documents_what_it_takes(command: type[FindCommand]) -> None:
-    """Its docstring has a section for each argument that is declared, and for no other."""
+    """Its docstring has a section for exactly the declared arguments."""
     text = inspect.getdoc(command().spider()) or ""
     section = text.partition("Arguments\n---------\n")[2].partition("\n\nNotes\n")[0]
     assert sorted(re.findall(r"^(\w+)$", section, re.M)) == sorted(command().takes().declared())
@@ -34,7 +34,7 @@ def test_a_spider_documents_what_it_takes(command: type[FindCommand]) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) -> None:
-    """What options give by default is what the spider takes by default."""
+    """The defaults of options are those of the spider."""
     parser, declared, made = argparse.ArgumentParser(), command().takes().declared(), command()
     made.settings = Settings()
     made.add_options(parser)
@@ -61,7 +61,7 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
 def test_both_say_the_same_in_their_own_words(
     command: type[FindCommand], given: dict[str, str], of_spider: str, of_command: str
 ) -> None:
-    """A spider names arguments, a command its options; nothing else differs."""
+    """A spider names its arguments, a command its options; otherwise messages are equal."""
     arguments, said = command().takes(), []
     sound = {"root": "https://example.org/", "seeds": "https://example.org/", "keywords": "bees"}
     every = {name: text for name, text in sound.items() if name in arguments.declared()} | given
@@ -75,7 +75,7 @@ def test_both_say_the_same_in_their_own_words(
 
 
 def test_an_argument_is_named_as_its_user_knows_it() -> None:
-    """By its name for a spider, by its option for a command; URLs of a command have no option."""
+    """A spider uses the argument's name, a command its option; the URLs of a command have none."""
     names = WatchCommand().takes().option_names()
     assert [str(Called("duration")), str(Called("duration", names)), str(Called("root", names))] == [
         "duration", "--for", "URL",

@@ -1,4 +1,4 @@
-"""Folders as crawls leave them, some of sites on which everything is called badly."""
+"""Folders of crawls, some of sites with hostile names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def line(n: int, **more: Any) -> dict[str, Any]:
 
 
 def make(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any) -> Path:
-    """Make a folder as a crawl leaves it; it has no notes if there are no answers."""
+    """Make a folder of a crawl; without answers, it has no notes."""
     folder.mkdir(exist_ok=True)
     (folder / "manifest.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
     if answers:
@@ -53,7 +53,7 @@ def topic_line(n: int, relevance: float = 0.75, **more: Any) -> dict[str, Any]:
 
 
 def make_topic(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any) -> Path:
-    """Make a folder as a search for a topic leaves it."""
+    """Make a folder of a search for a topic."""
     make(folder, [], answers, **state)
     (folder / "manifest.jsonl").unlink()
     (folder / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
@@ -73,7 +73,7 @@ def entity_line(n: int, *types: str, number: int = 1, **more: Any) -> dict[str, 
 def make_structured(
     folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any
 ) -> Path:
-    """Make a folder as a search for structured data leaves it."""
+    """Make a folder of a search for structured data."""
     make(folder, [], answers, **state)
     (folder / "manifest.jsonl").unlink()
     (folder / "entities.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
@@ -81,7 +81,7 @@ def make_structured(
 
 
 def hostile_structured(folder: Path) -> Path:
-    """Make a folder of a search for structured data in which everything is called badly."""
+    """Make a folder of a search for structured data with hostile names."""
     folder.mkdir(parents=True)
     lines = []
     for evil in EVIL:
@@ -104,7 +104,7 @@ def hit(n: int, **more: Any) -> Answer:
 
 
 def hostile_topic(folder: Path) -> Path:
-    """Make a folder of a search for a topic in which everything is called badly."""
+    """Make a folder of a search for a topic with hostile names."""
     folder.mkdir(parents=True)
     lines = []
     for evil in EVIL:
@@ -117,7 +117,7 @@ def hostile_topic(folder: Path) -> Path:
 
 
 def hostile(folder: Path) -> Path:
-    """Make a folder in which everything is called badly."""
+    """Make a folder with hostile names."""
     folder.mkdir(parents=True)
     lines, answers = [], []
     for evil in EVIL:
@@ -155,7 +155,7 @@ def hostile(folder: Path) -> Path:
 
 
 def hostile_importance(folder: Path) -> Path:
-    """Make a folder of a search for important pages in which everything is called badly."""
+    """Make a folder of a search for important pages with hostile names."""
     folder.mkdir(parents=True)
     book = LinkBook(folder, resumes=False)
     every = {n + 100: (f"{SITE}/{evil}", evil) for n, evil in enumerate(EVIL)}

@@ -29,7 +29,7 @@ def line(url: str, content: str, crawl: int, **more: Any) -> dict[str, Any]:
 
 
 def test_what_a_crawl_makes_of_a_content(tmp_path: Path) -> None:
-    """New, changed, same under its URL or another, and again: the content decides, and what earlier crawls listed."""
+    """New, changed, same under its URL or another, or repeated: this depends on the content and on earlier lists."""
     first = FileList(tmp_path, 1)
     assert first.judge("u", "n.csv", "a").state == "new"
     for url, content in (("u", "a"), ("v", "b")):
@@ -51,7 +51,7 @@ def test_what_a_crawl_makes_of_a_content(tmp_path: Path) -> None:
 
 
 def test_what_is_gone_is_no_known_file(tmp_path: Path) -> None:
-    """It is not asked for as one; where it comes back, its state follows from the content it had last."""
+    """It is not requested as one; if it reappears, its state depends on its last content."""
     add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, link="l"))
     assert FileList(tmp_path, 2).is_listed("l")
     add_line(tmp_path / "manifest.jsonl", line("u", "a", 2, state="gone"))
@@ -64,7 +64,7 @@ def test_what_is_gone_is_no_known_file(tmp_path: Path) -> None:
 
 
 def test_a_stored_file_that_somebody_removed_is_stored_again(tmp_path: Path) -> None:
-    """And what lies where a file is to go, and is another one, is left there."""
+    """Another file at that path is kept."""
     for path, stored in (
         ("files/a/b/c", "files/a/b/c"),
         ("files/../c", "files/a.test/x/n.csv"),
@@ -80,7 +80,7 @@ def test_a_stored_file_that_somebody_removed_is_stored_again(tmp_path: Path) -> 
 
 
 def test_lines_survive_a_kill(tmp_path: Path) -> None:
-    """A last line that was cut is passed over and cut off; any other that is damaged is named."""
+    """A cut last line is skipped and removed; any other damaged line is an error that names it."""
     path = tmp_path / "lines.jsonl"
     assert list(read_lines(path)) == []
     cut_line(path)
@@ -98,12 +98,12 @@ def test_lines_survive_a_kill(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"line 2 of .*lines.jsonl is damaged"):
         list(read_lines(path))
     path.write_bytes(b"[1]\n")
-    with pytest.raises(ConfigError, match="no JSON object"):
+    with pytest.raises(ConfigError, match="not a JSON object"):
         list(read_lines(path))
 
 
 def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
-    """A crawl that ended is followed by the next; one that was interrupted or killed resumes if it has a job."""
+    """After a crawl that ended comes the next one; an interrupted or killed one resumes if it has a job."""
     job = tmp_path / ".focus/job"
     assert prepare(tmp_path) == Run(1, False, 0)
     note_begin(tmp_path, 1)
@@ -116,12 +116,12 @@ def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
     assert prepare(tmp_path) == Run(2, False, 70)
     assert not job.exists()
     note_begin(tmp_path, 2)
-    assert prepare(tmp_path) == Run(3, False, 70)  # killed before its job was there
+    assert prepare(tmp_path) == Run(3, False, 70)  # killed before its job existed
     note_begin(tmp_path, 3)
     note_end(tmp_path, 3, "finished", failed=True, ended="now", requests=1)
     assert prepare(tmp_path) == Run(3, False, 70)  # its number is not used up
     (job / "focus").mkdir(parents=True)
-    assert next_run(tmp_path, job) == Run(3, True, 70)  # whoever keeps the job resumes what failed
+    assert next_run(tmp_path, job) == Run(3, True, 70)  # with its job, a failed crawl resumes
 
 
 def goes_on(out: Path, *roots: str, **limits: float | None) -> bool:
@@ -129,7 +129,7 @@ def goes_on(out: Path, *roots: str, **limits: float | None) -> bool:
 
 
 def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
-    """One that ended for its cost limit does, with its job and number; the next counts as if it had never ended."""
+    """One that a cost limit ended resumes, with its job and number; the next one counts as if it had never ended."""
     job = tmp_path / ".focus/job"
     note_begin(tmp_path, 1)
     note_end(tmp_path, 1, "finished", ended="now", requests=70)
@@ -155,21 +155,21 @@ def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["requests", "bytes", "seconds"])
 def test_a_crawl_goes_on_with_a_larger_budget(tmp_path: Path, name: str) -> None:
-    """One that used up a budget does with more of that, or none, for the same URLs; not when the next one failed."""
+    """One that used up a budget resumes with a larger one, or none, for the same URLs; not after the next one failed."""
     note_begin(tmp_path, 1, roots=["u"])
     (tmp_path / ".focus/job/focus").mkdir(parents=True)
     note_end(tmp_path, 1, f"focus_budget_{name}", ended="now", **{"requests": 9, name: 70, "seconds": 70.0})
     budgets: tuple[float | None, ...] = (69, 70, 71, 0, None)
     assert [goes_on(tmp_path, "u", **{name: budget}) for budget in budgets] == [False, False, True, True, True]
     assert not goes_on(tmp_path, "v", **{name: 71})
-    assert not can_go_on(tmp_path, ["u"], {}, {"cost": 0}), "nobody says anything of the budget"
+    assert not can_go_on(tmp_path, ["u"], {}, {"cost": 0}), "no budget is given"
     note_begin(tmp_path, 2, roots=["u"])
     note_end(tmp_path, 2, "finished", failed=True, ended="now", requests=1)
     assert not goes_on(tmp_path, "u", **{name: 71})
 
 
 def test_the_next_crawl_begins_where_the_last_one_could_resume(tmp_path: Path) -> None:
-    """Whether that was interrupted or used up its budget; its job is removed."""
+    """Also if it was interrupted or used up its budget; its job is removed."""
     job = tmp_path / ".focus/job"
     for number, reason in enumerate(("shutdown", "focus_budget_requests"), 1):
         note_begin(tmp_path, number)
@@ -181,7 +181,7 @@ def test_the_next_crawl_begins_where_the_last_one_could_resume(tmp_path: Path) -
 
 
 def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
-    """Its lines are those of the first crawl, and their paths are found wherever the folder is now."""
+    """Its lines belong to the first crawl, and their paths are valid after the folder was moved."""
     add_line(tmp_path / "manifest.jsonl", {"url": "u", "sha256": "a", "path": "../found/files/a/n.csv", "page": "p"})
     (tmp_path / "files/a").mkdir(parents=True)
     (tmp_path / "files/a/n.csv").write_text("a")
@@ -191,7 +191,7 @@ def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
 
 
 def ask(out: Path, *pages: str, page: str = "http://a.test/") -> None:
-    """Let the first crawl ask for pages that it saw on another."""
+    """Let the first crawl request pages that it saw on another."""
     asked = Asked(out, 1)
     for url in pages:
         asked.note(f"http://a.test/{url}", "page", page)
@@ -199,13 +199,13 @@ def ask(out: Path, *pages: str, page: str = "http://a.test/") -> None:
 
 
 def bring(out: Path, *urls: str) -> None:
-    """Let a page bring a file, one for each time that it is named."""
+    """Let each named page have a file, one for each time it is named."""
     for number, url in enumerate(urls):
         add_line(out / "manifest.jsonl", line(f"{url}/{number}", f"{url}{number}", 1, page=f"http://a.test/{url}"))
 
 
 def test_what_is_looked_at_again(tmp_path: Path) -> None:
-    """What led to several pages with files, then pages with several files, with one, what led to one, all else."""
+    """First pages that led to several with files, then pages with several files, with one, that led to one, others."""
     Asked(tmp_path, 1).note("http://a.test/", "page")
     Asked(tmp_path, 1).note("http://a.test/x", "other", "http://a.test/news/2/1")
     ask(tmp_path, "list/all", "news/2/1", "news/2/2", "news/2/3")
@@ -225,7 +225,7 @@ def test_what_is_looked_at_again(tmp_path: Path) -> None:
 
 
 def test_where_new_links_stand(tmp_path: Path) -> None:
-    """Apart, if the pages of their section brought files, or if many did not; and else where they are on their page."""
+    """They have a separate place if pages of their section had files, or if many had none; else that on the page."""
     ask(tmp_path, "data/1", "data/2", "data/3", "few/1", *(f"news/{number}" for number in range(20)))
     bring(tmp_path, "data/1", "data/2", "data/3", "few/1", "news/7")
     asked = Asked(tmp_path, 2)

@@ -1,4 +1,4 @@
-"""The page and the table of a folder: what they say, and that nothing in them does anything, whatever it is called."""
+"""The page and the table of a folder: their content, and that hostile names in them do no harm."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def read(folder: Path) -> Reader:
 
 
 def data_of(html: bytes) -> dict[str, Any]:
-    """Return what the script is given."""
+    """Return the data of the script."""
     (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html.decode(), re.DOTALL)
     data: dict[str, Any] = json.loads(found)
     return data
 
 
 def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
-    """Result, files with page and link, sums, which links paid, what was skipped, broken links, requests, robots.txt."""
+    """It has the result, files with page and link, sums, kinds of links, skips, broken links, requests, robots.txt."""
     answers = [
         Answer(url=f"{SITE}/", status=200, mime="text/html", size=5000, sent=2),
         *(hit(n) for n in range(1, 6)),
@@ -82,31 +82,31 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
     for said in (
         "What was found on statistics.example.org",
         "5 files, 15.0 kB, of 1 type, on 1 host.",
-        "The crawl followed 10 links with 12 requests, and found 5 files (41.7 in 100 requests).",
-        "It sent 14 requests in all, with robots.txt.",
-        "A browser rendered 2 pages, with 1 further request; 6 were refused, and 4 scripts and style sheets were there",
+        "The crawl followed 10 links with 12 requests, and found 5 files (41.7 per 100 requests).",
+        "It sent 14 requests in total, including robots.txt.",
+        "A browser rendered 2 pages, with 1 further request; 6 were blocked, and 4 scripts and style sheets came from",
         "Its budget of requests is used up.",
-        "About 2 files are left to be found: between 1 and 30, with a probability of 90 %.",
+        "About 2 files are left to find: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",
-        "12 links were found and not followed.",
+        "12 links were found but not followed.",
         "links like “Download (… kB)” on pages like /publication/… 5 5 100",
         "Half of the files were found with the first 5 requests.",
         "1 link: robots.txt forbids it.",
-        "Delay 1 second between two requests to a host",
-        "1 link: not of a wanted type: video/mp4.",
+        "Delay 1 second between requests to a host",
+        "1 link: unwanted type: video/mp4.",
         "larger than DOWNLOAD_MAXSIZE, 9 bytes",
         "2 links led nowhere.",
         f"{SITE}/old 404 {SITE}/links Old",
         f"{SITE}/down no answer (DownloadTimeoutError) {SITE}/links Down",
-        "Host Links Requests 200 404 no answer not asked for Size of answers statistics.example.org 10 12 7 1 1 1",
+        "Host Links Requests 200 404 no answer not requested Size of answers statistics.example.org 10 12 7 1 1 1",
         "robots.txt obeyed",
-        "14, robots.txt and what was asked again after an interruption included",
+        "14, including robots.txt and requests repeated after an interruption",
     ):
         assert said in text, said
 
 
 def test_it_stands_alone(tmp_path: Path) -> None:
-    """Nothing is loaded; the style and the script that run are known to the policy of the page by their hashes."""
+    """Nothing is loaded; the content security policy allows style and script by their hashes."""
     html = page(report_of(make(tmp_path, [line(1)], [hit(1)], reason="finished"))).decode()
     reader = Reader(html)
     (policy,) = [meta["content"] for meta in reader.all("meta") if "http-equiv" in meta]
@@ -123,7 +123,7 @@ def test_it_stands_alone(tmp_path: Path) -> None:
 
 
 def test_it_can_be_read_without_seeing_it(tmp_path: Path) -> None:
-    """Tables have headers with a scope, the figure a title, sections a heading, and ids stand once."""
+    """Tables have headers with a scope, the figure a title, sections a heading, and ids are unique."""
     broken = [hit(n)._replace(status=404, files=0.0, error="http_error") for n in range(7, 9)]
     reader = read(make(tmp_path, [line(1), line(2)], [hit(1), hit(2), *broken], reason="finished", waiting=0))
     assert all(attributes["scope"] in ("col", "row") for attributes in reader.all("th"))
@@ -140,7 +140,7 @@ def test_it_can_be_read_without_seeing_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make_hostile", [hostile, hostile_topic, hostile_structured])
 def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Path]) -> None:
-    """Names, texts and addresses with markup in them are shown as they are; links lead to the web or into the folder."""
+    """Names, texts and addresses with markup are shown literally; links lead to the web or into the folder."""
     html = write_report(make_hostile(tmp_path / "found")).read_bytes()
     reader = Reader(html.decode())
     assert html.count(b"<script") == 2  # the data and ours
@@ -165,7 +165,7 @@ def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Pat
 
 
 def test_the_script_is_given_all_files(tmp_path: Path) -> None:
-    """Each row leads back to its file: name, URL, size, type, section, page, text of the link, state, path."""
+    """Each row has all fields of its file: name, URL, size, type, section, page, text of the link, state, path."""
     lines = [line(n, crawl=2, state="same" if n % 2 else "new") for n in range(1, 301)]
     lines[2]["cut"] = True
     (tmp_path / "files").mkdir()
@@ -186,15 +186,15 @@ def test_the_script_is_given_all_files(tmp_path: Path) -> None:
 
 
 def test_without_notes_there_is_a_list(tmp_path: Path) -> None:
-    """A folder of which only the list is there has a page of it."""
+    """A folder with only the list has a page."""
     reader = read(make(tmp_path, [line(1)]))
-    assert "There are no notes of a crawl in this folder." in reader.text
+    assert "This folder has no notes of a crawl." in reader.text
     assert "Download (1 kB)" in reader.text
     assert not reader.all("svg")
 
 
 def test_nothing_found_is_said(tmp_path: Path) -> None:
-    """No file, and no page that was read: then nothing is said of how many are left."""
+    """If no page was read, there is no estimate of the files left."""
     make(
         tmp_path, [], [Answer(url=f"{SITE}/", error="failure: X", sent=1)], reason="finished", waiting=0, left=[0, 0, 0]
     )
@@ -206,16 +206,16 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({}, "It runs, or it was killed; the same command resumes it then."),
+        ({}, "It is running, or was killed: then the same command resumes it."),
         ({"reason": "shutdown"}, "It was interrupted. The same command resumes it."),
-        ({"reason": "finished", "waiting": 0}, "No link that it found is left to follow."),
-        ({"reason": "focus_cost_limit", "waiting": 2}, "more requests than it was allowed to."),
+        ({"reason": "finished", "waiting": 0}, "It followed every link that it found."),
+        ({"reason": "focus_cost_limit", "waiting": 2}, "more requests than the cost limit."),
         ({"reason": "closespider_itemcount"}, "It ended with the reason closespider_itemcount."),
         ({"reason": "finished", "ending": "So it ended."}, "So it ended."),
     ],
 )
 def test_why_it_ended(tmp_path: Path, state: dict[str, Any], said: str) -> None:
-    """Each end has a sentence."""
+    """Each ending has a sentence."""
     assert said in read(make(tmp_path, [line(1)], [hit(1)], **state)).text
 
 
@@ -227,7 +227,7 @@ def test_the_section_on_a_problem_is_a_link(tmp_path: Path) -> None:
 
 
 def test_all_pages_with_a_broken_link_are_named(tmp_path: Path) -> None:
-    """The first twenty, and how many there are more; each counts once, though a kill made it stand there twice."""
+    """The first twenty are named, with the number of others; a page listed twice after a kill counts once."""
     folder = make(tmp_path, [line(1)])
     gone = Answer(url=f"{SITE}/gone", status=404, error="http_error", page=f"{SITE}/1", anchor="Imprint")
     book = NoteBook(folder)
@@ -253,7 +253,7 @@ def test_all_pages_with_a_broken_link_are_named(tmp_path: Path) -> None:
 
 
 def test_each_status_has_a_column(tmp_path: Path) -> None:
-    """The twelve most frequent do, the others share one, and so do hosts behind the fortieth; sums stay whole."""
+    """The twelve most frequent do; the others share one, as do hosts after the fortieth; sums are complete."""
     answers = [Answer(url=f"{SITE}/{n}", status=200 + n % 15, sent=1, size=1) for n in range(150)]
     answers += [Answer(url=f"{SITE}/0/{n}", error="redirect_seen", sent=1) for n in range(20)]
     answers += [Answer(url=f"{SITE}/1/{n}", error="ignored") for n in range(20)]
@@ -261,7 +261,7 @@ def test_each_status_has_a_column(tmp_path: Path) -> None:
     table = traffic_table(report_of(make(tmp_path, [line(1)], answers)))
     assert table is not None
     assert table.heads == [
-        "Host", "Links", "Requests", *map(str, range(200, 210)), "moved", "not asked for", "others", "Size of answers"
+        "Host", "Links", "Requests", *map(str, range(200, 210)), "moved", "not requested", "others", "Size of answers"
     ]  # fmt: skip
     first, *_, last = table.rows
     assert [cell.text for cell in first.cells] == ["190", "170", *["10"] * 10, "20", "20", "50", "150 B"]
@@ -269,22 +269,22 @@ def test_each_status_has_a_column(tmp_path: Path) -> None:
 
 
 def test_ignored_parameters_are_listed(tmp_path: Path) -> None:
-    """By host, with what showed that they do not matter, and how to follow them all; not what is believed no more."""
+    """They are listed by host, with the evidence, and how to follow them all; refuted ones are not."""
     one = {"host": "a.example", "name": "sid", "pairs": 8, "links": 1467, "is_believed": True, "is_learned": True}
     other = {**one, "name": "utm_source", "pairs": 0, "links": 3, "is_learned": False}
     noted = [other, one, {**one, "name": "page", "is_believed": False}]
     text = read(make(tmp_path, [line(1)], [hit(1)], parameters=noted)).text
-    assert "a.example sid 1,467 8 pairs of pages a.example utm_source 3 known beforehand" in text
+    assert "a.example sid 1,467 8 pairs of pages a.example utm_source 3 known in advance" in text
     assert "FOCUS_IGNORE_PARAMETERS=0" in text
     assert " page 1,467" not in text
 
 
 def test_roots_that_could_not_be_read_are_named(tmp_path: Path) -> None:
-    """Once: also where the ending of a run that was resumed does not say so; other broken links are none."""
+    """They are named once, even if the ending of a resumed run does not mention them; other broken links are not."""
     answers = [
         hit(1), Answer(url=f"{SITE}/", status=500, error="http_error"), Answer(url=f"{SITE}/x", status=404, error="http_error")
     ]  # fmt: skip
-    said = f"The crawl was to begin at {SITE}/, too, which could not be read: it answers 500."
+    said = f"The start URL {SITE}/ could not be read: it answers 500."
     text = read(make(tmp_path, [line(1)], answers, reason="finished", ending="Done: 1 file found.")).text
     assert said in text
     assert f"{SITE}/x, too" not in text
@@ -293,7 +293,7 @@ def test_roots_that_could_not_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_the_page_of_a_topic(tmp_path: Path) -> None:
-    """It lists the pages on the topic with their relevance; what was found counts by them, and a table has all pages."""
+    """It lists the pages on the topic with their relevance, which count as finds; the table has all pages."""
     lines = [topic_line(n, relevance=0.5 + n / 20 if n < 5 else 0.2) for n in range(8)]
     lines += [topic_line(0, relevance=0.6)]  # the last line counts
     answers = [Answer(url=each["url"], status=200, sent=1, files=1.0, page=f"{SITE}/list", anchor=f"Honey {n}")
@@ -304,8 +304,8 @@ def test_the_page_of_a_topic(tmp_path: Path) -> None:
     for said in (
         "What was found on h0.example and 4 other hosts",
         "8 pages were read; 5 of them are on the topic, on 5 hosts.",
-        "The crawl followed 8 links with 8 requests, and found 5 pages on the topic (62.5 in 100 requests).",
-        "How many pages are left to be found cannot be said.",
+        "The crawl followed 8 links with 8 requests, and found 5 pages on the topic (62.5 per 100 requests).",
+        "The number of pages left to find is unknown.",
         "Bees 1 h1.example/bees en 55 % h1.example Honey 1 on statistics.example.org/list",
         "en 5 62 %",
         "5 pages found with 8 requests",
@@ -327,7 +327,7 @@ def test_the_page_of_a_topic(tmp_path: Path) -> None:
 
 
 def test_a_topic_of_which_nothing_was_found(tmp_path: Path) -> None:
-    """The notes of the crawl say what it was; so it does for a folder without a list."""
+    """The notes of the crawl identify it, even in a folder without a list."""
     folder = make_topic(
         tmp_path, [topic_line(1, relevance=0.1)], [Answer(url=f"{SITE}/", status=200)], reason="finished"
     )
@@ -341,7 +341,7 @@ def test_a_topic_of_which_nothing_was_found(tmp_path: Path) -> None:
 
 
 def test_the_page_of_structured_data(tmp_path: Path) -> None:
-    """It lists the entities with the number of their values; types and hosts are counted, in the table, too."""
+    """It lists the entities with the number of their values; types and hosts are counted, also in the table."""
     lines = [entity_line(n, "Recipe") for n in range(3)]
     lines += [entity_line(0, "Recipe", "NewsArticle", number=2, values={"headline": "Two soups"})]
     lines[2]["values"] = {"@type": "Recipe", "@value": "Soup of leeks"}
@@ -357,8 +357,8 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
     reader = read(folder)
     for said in (
         "What was found on h0.example and 2 other hosts",
-        "7 pages were read; 3 of them have 4 entities of what is looked for, on 3 hosts.",
-        "The crawl followed 8 links with 9 requests, and found 3 pages with entities (33.3 in 100 requests).",
+        "7 pages were read; 3 of them have 4 entities of the wanted types, on 3 hosts.",
+        "The crawl followed 8 links with 9 requests, and found 3 pages with entities (33.3 per 100 requests).",
         "Soup 0 h0.example/soup/0 Recipe 2 h0.example Soups 0 on statistics.example.org/list",
         "Soup of leeks h2.example/soup/2 Recipe",
         "Two soups h0.example/soup/0 Recipe, NewsArticle 1 h0.example",
@@ -381,11 +381,11 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
 
 
 def test_structured_data_of_which_nothing_was_found(tmp_path: Path) -> None:
-    """The notes of the crawl say what it was, and what there was instead."""
+    """The notes of the crawl identify it, and list other types."""
     answers = [Answer(url=f"{SITE}/", status=200, mime="text/html")]
     folder = make_structured(tmp_path, [], answers, reason="finished", seen={"Event": 3})
     reader = read(folder)
-    assert "1 page was read; 0 of them have 0 entities of what is looked for." in reader.text
+    assert "1 page was read; 0 of them have 0 entities of the wanted types." in reader.text
     assert "What else the pages describe" in reader.text
     assert "Event 3" in reader.text
     (folder / "entities.jsonl").unlink()
@@ -396,18 +396,18 @@ def test_structured_data_of_which_nothing_was_found(tmp_path: Path) -> None:
 
 
 def test_the_next_crawl_is_told_apart(tmp_path: Path) -> None:
-    """A folder of several crawls says what the last one made of the files: the last line of each counts."""
+    """A folder of several crawls shows the states after the last one: the last line of each file counts."""
     lines = [line(n, state="new", crawl=1) for n in range(1, 7)]
     lines += [line(1, state="same", crawl=2), line(2, state="changed", crawl=2), line(3, state="gone", crawl=2)]
     lines += [line(7, state="new", crawl=2)]
     reader = read(make(tmp_path, lines))
-    assert "Since the crawl before: 1 new, 1 changed, 1 the same, 1 gone, 3 not seen this time." in reader.text
+    assert "Since the previous crawl: 1 new, 1 changed, 1 unchanged, 1 gone, 3 not seen this time." in reader.text
     assert [each.state for each in read_list(tmp_path)] == ["same", "changed", "gone", *["unseen"] * 3, "new"]
     assert "select" in [tag for tag, attributes in reader.elements if attributes.get("id") == "state"]
 
 
 def test_where_files_lie(tmp_path: Path) -> None:
-    """Paths of the list are within the folder, however the crawl called it; others are no links."""
+    """Paths in the list are within the folder, whatever its name in the crawl; others are not links."""
     found = tmp_path / "files" / "found"
     (found / "files" / "a").mkdir(parents=True)
     for name in ("x.csv", "y.csv", "é #?.csv"):
@@ -431,7 +431,7 @@ def test_where_files_lie(tmp_path: Path) -> None:
 def test_the_table_opens_in_a_spreadsheet(
     tmp_path: Path, make_hostile: Callable[[Path], Path], name: str, begins: bytes
 ) -> None:
-    """A line for each find, in UTF-8 with its mark, and no cell that a spreadsheet or a terminal would run."""
+    """It has a line per find, in UTF-8 with a byte order mark, and no cell that a spreadsheet or terminal would run."""
     write_report(make_hostile(tmp_path / "found"))
     text = (tmp_path / "found" / name).read_bytes()
     assert text.startswith(b"\xef\xbb\xbf" + begins)
@@ -447,7 +447,7 @@ def test_the_table_opens_in_a_spreadsheet(
 
 
 def test_the_table_of_hosts_opens_in_a_spreadsheet(tmp_path: Path) -> None:
-    """Types from pages head its columns; no cell is one that a spreadsheet would run."""
+    """Its columns are named after types from pages; a spreadsheet would run no cell."""
     write_report(hostile_structured(tmp_path / "found"))
     heads, *rows = csv.reader((tmp_path / "found" / "hosts.csv").read_text("utf-8-sig").splitlines(keepends=True))
     assert {"Recipe", "'=1+1"} < {*heads}
@@ -460,7 +460,7 @@ def test_the_table_of_hosts_opens_in_a_spreadsheet(tmp_path: Path) -> None:
 
 
 def test_links_are_told_apart_by_what_they_say() -> None:
-    """Links with a common text count together, those with rare texts by extension, those that led to nothing at the end."""
+    """Links with a common text are grouped by it, those with rare texts by extension, fruitless ones come last."""
     answers = [hit(n) for n in range(30)]
     answers += [hit(n, files=0.0) for n in range(30, 34)]
     answers += [
@@ -475,7 +475,7 @@ def test_links_are_told_apart_by_what_they_say() -> None:
 
 
 def test_the_curve_ends_where_the_crawl_did() -> None:
-    """It goes from nothing to all files and requests, never down, in a few hundred points."""
+    """It rises from zero to all files and requests, in a few hundred points."""
     answers = [hit(n, sent=2, files=float(n % 3 == 0)) for n in range(3000)]
     drawn = curve(answers)
     assert drawn is not None
@@ -495,7 +495,7 @@ def test_the_curve_ends_where_the_crawl_did() -> None:
     ],
 )
 def test_a_damaged_list_is_said(tmp_path: Path, damage: bytes, said: str) -> None:
-    """In a sentence that names file and line; nothing is written then."""
+    """The error names file and line, and nothing is written."""
     (tmp_path / "manifest.jsonl").write_bytes(damage)
     with pytest.raises(ConfigError, match=said):
         write_report(tmp_path)
@@ -503,7 +503,7 @@ def test_a_damaged_list_is_said(tmp_path: Path, damage: bytes, said: str) -> Non
 
 
 def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
-    """While a crawl runs, the last line may be half there."""
+    """While a crawl runs, the last line may be incomplete."""
     make(tmp_path, [line(1), line(2)])
     with (tmp_path / "manifest.jsonl").open("a") as file:
         file.write('{"url": "http')
@@ -512,15 +512,15 @@ def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["", "empty", "file"])
 def test_folders_of_no_crawl_are_refused(tmp_path: Path, folder: str) -> None:
-    """One that is not there, one that is empty, and what is no folder at all."""
+    """The folder may not exist, be empty, or be a file."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(ConfigError, match=r"is no folder|no crawl has stored anything in"):
+    with pytest.raises(ConfigError, match=r"is not a folder|has no results of a crawl"):
         write_report(tmp_path / (folder or "nothing"))
 
 
 def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
-    """What cannot be written raises an error of ours, and leaves what was there."""
+    """A failed write raises an error of this package, and leaves the old files."""
     make(tmp_path, [line(1)])
     (tmp_path / "index.html").mkdir()
     with pytest.raises(StorageError, match=r"cannot be written.*focus-report"):
@@ -536,7 +536,7 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_the_goal_said_is_on_the_page(tmp_path: Path, state: dict[str, Any], said: str, alarm: str) -> None:
-    """Its sentences are among the results, and its alarm is a warning above all tables; whatever the notes hold."""
+    """Its sentences are among the results, and its alarm is a warning above all tables, for any content of the notes."""
     make_topic(tmp_path, [topic_line(1)], [hit(1)], **state)
     write_report(tmp_path)
     text = (tmp_path / "index.html").read_text()

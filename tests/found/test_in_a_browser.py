@@ -1,4 +1,4 @@
-"""The page of a folder in a real browser: nothing in it runs or loads, it fits, and its list can be searched and sorted."""
+"""The page of a folder in a real browser: nothing runs or loads, it fits, and its list can be searched and sorted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def browser() -> Iterator[Any]:
 def look(
     browser: Any, path: Path, *, width: int = 1440, scheme: str = "light", scripts: bool = True
 ) -> tuple[Any, list[str]]:
-    """Open a page, and return it with all that it did besides being shown."""
+    """Open a page, and return it with a list of its side effects."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
     )
@@ -74,7 +74,7 @@ def look(
 def test_nothing_runs_and_nothing_overflows(
     browser: Any, tmp_path: Path, make_hostile: Callable[[Path], Path], width: int, scheme: str
 ) -> None:
-    """Whatever names, texts and addresses a site has, also while somebody searches, sorts and asks for more."""
+    """For any names, texts and addresses of a site, also while a user searches, sorts and shows more."""
     path = write_report(make_hostile(tmp_path / "found"))
     page, did = look(browser, path, width=width, scheme=scheme)
     page.evaluate("document.querySelectorAll('.files thead button').forEach(head => { head.click(); head.click(); })")
@@ -93,7 +93,7 @@ def test_nothing_runs_and_nothing_overflows(
 
 
 def test_the_list_can_be_searched_sorted_and_filtered(browser: Any, tmp_path: Path) -> None:
-    """Of five thousand files only those are rows that are looked at, and each control shows what it says."""
+    """Of five thousand files only the shown ones are rows, and each control works."""
     kinds = ("csv", "pdf")
     lines = [
         line(n, url=f"https://x.example/{n}.{kinds[n % 2]}", mime="", size=n, state=("same", "new")[n % 3 == 0], crawl=2,
@@ -134,7 +134,7 @@ def test_the_list_can_be_searched_sorted_and_filtered(browser: Any, tmp_path: Pa
 
 
 def test_without_scripts_it_is_a_table(browser: Any, tmp_path: Path) -> None:
-    """The first hundred files are there, it is said that there are more, and the controls are not shown."""
+    """It has the first hundred files and a note about the others, and no controls."""
     page, _ = look(browser, write_report(make(tmp_path / "found", [line(n) for n in range(1, 301)])), scripts=False)
     assert page.locator(".files tbody tr").count() == 100
     assert page.locator("noscript").inner_text() == "Without scripts, only the first 100 are shown here."
@@ -143,7 +143,7 @@ def test_without_scripts_it_is_a_table(browser: Any, tmp_path: Path) -> None:
 
 
 def test_important_pages_are_sorted_by_number(browser: Any, tmp_path: Path) -> None:
-    """By rank, by importance and by how many pages link there; each page has the first links by which it was found."""
+    """By rank, by importance and by the number of linking pages; each page has the first links to it."""
     folder = tmp_path / "found"
     folder.mkdir()
     book = LinkBook(folder, resumes=False)
@@ -177,7 +177,7 @@ def test_important_pages_are_sorted_by_number(browser: Any, tmp_path: Path) -> N
 
 
 def test_a_host_stands_in_one_line(browser: Any, tmp_path: Path) -> None:
-    """Beside many columns, on a screen of 1280 pixels."""
+    """With many columns, on a screen of 1280 pixels."""
     hosts = ("forum.digozi.test", "www.digozi.test:8080", "daten.statistik.example.org")
     lines = [topic_line(n, host=host, url=f"https://{host}/{n}") for n, host in enumerate(hosts)]
     statuses = (200, 301, 302, 400, 401, 403, 404, 410, 429, 500, 502, 503)
@@ -194,7 +194,7 @@ def test_a_host_stands_in_one_line(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_figures_are_whole_on_a_telephone(browser: Any, tmp_path: Path) -> None:
-    """The numbers at their sides are larger there, and none is cut."""
+    """The numbers at the axes are larger there, and none is cut."""
     watched(tmp_path, [article(n, NOW + 60 * n, published=NOW) for n in range(20)])
     page, _ = look(browser, write_report(tmp_path), width=400)
     cut = """texts => texts.filter(text => {

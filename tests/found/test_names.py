@@ -1,4 +1,4 @@
-"""Where files are stored: nowhere but in their folder, under names that every file system takes."""
+"""Files are stored only in their folder, under names that are valid on every file system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_name_is_harmful(name: str, tmp_path: Path) -> None:
-    """Whatever a server calls a file, it gets a path of three plain parts below its folder that can be written."""
+    """For any name that a server sends, a file gets a writable path of three plain parts below its folder."""
     path = Names().give(f"http://{name[:50].strip()}/{name}/{name}", name)
     parts = PurePosixPath(path).parts
     assert len(parts) == 3
@@ -41,13 +41,13 @@ def test_no_name_is_harmful(name: str, tmp_path: Path) -> None:
 
 
 def test_an_extension_outlives_a_cut() -> None:
-    """A name that is too long loses its end before the extension, unless that is too long itself."""
+    """A long name is cut before its extension, unless that is too long itself."""
     assert safe_name("a" * 1000 + ".csv") == "a" * 146 + ".csv"
     assert len(safe_name("x." + "y" * 1000)) == 150
 
 
 def test_no_two_paths_are_one_where_case_does_not_count() -> None:
-    """Names that differ in case, in composition or in width get numbers, also in folders that differ so."""
+    """Names that differ only in case, composition or width get numbers, even in folders that differ likewise."""
     names = Names(["a.test/data/old.csv"])
     given = [
         names.give(f"http://a.test/{section}/x", name)
@@ -61,7 +61,7 @@ def test_no_two_paths_are_one_where_case_does_not_count() -> None:
 
 
 def test_thousands_of_one_name_cost_no_more_each() -> None:
-    """The number of a name is not looked for from the beginning each time."""
+    """The search for a free number does not restart each time."""
     names = Names()
     paths = [names.give("http://a.test/d/x", "download.csv") for _ in range(20_000)]
     assert len(set(paths)) == 20_000
@@ -69,7 +69,7 @@ def test_thousands_of_one_name_cost_no_more_each() -> None:
 
 
 def test_folders_of_urls() -> None:
-    """Host with its port, and the first folder; a URL that is none has a folder, too."""
+    """They are the host with its port, and the first folder; an invalid URL has a folder, too."""
     assert folder_of("http://[::1]:8000/a/b/c.csv") == "1_8000/a"
     assert folder_of("http://a.test/%2e%2e/%2fetc/x") == "a.test/etc"
     assert folder_of("http://a.test//x.csv?y=/z/") == "a.test/top"

@@ -1,4 +1,4 @@
-"""The notes of a crawl say what came of each link, also after a kill at any byte, and never fail on what they find."""
+"""The notes of a crawl keep the outcome of each link, survive a kill at any byte, and never fail on invalid data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def answers(n: int, first: int = 0) -> list[Answer]:
 
 
 def write(folder: Path, noted: list[Answer], *, resumes: bool = False, reason: str | None = None) -> NoteBook:
-    """Note a run; it has ended if there is a reason."""
+    """Note a run; with a reason, it has ended."""
     book = NoteBook(folder, resumes=resumes)
     book.begin({"budget": 7})
     for answer in noted:
@@ -35,7 +35,7 @@ def write(folder: Path, noted: list[Answer], *, resumes: bool = False, reason: s
 
 
 def test_what_is_noted_can_be_read_at_once(tmp_path: Path) -> None:
-    """Each outcome is on the disk when it was noted, while the crawl runs on."""
+    """Each outcome is on the disk as soon as it is noted, while the crawl continues."""
     book = NoteBook(tmp_path)
     for n, answer in enumerate(answers(5), 1):
         book.outcome(answer, elsewhere=[], left_out=["jpg"] if n == 1 else [])
@@ -48,7 +48,7 @@ def test_what_is_noted_can_be_read_at_once(tmp_path: Path) -> None:
 
 
 def test_every_field_comes_back(tmp_path: Path) -> None:
-    """Whatever a site put into it, but for the end of long texts; defaults are not written."""
+    """Any text of a site is kept, except the end of long ones; defaults are not written."""
     odd = Answer(
         url="https://x/\ud800\u202e", method="HEAD", status=None, mime="\x1b", size=1, sent=2, files=0.5,
         error="failure: X", why="w" * 5000, page="p\n", anchor="a" * 5000,
@@ -64,14 +64,14 @@ def test_every_field_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_crawl_resumes_in_a_file_of_its_own(tmp_path: Path) -> None:
-    """Its runs are one crawl, what was noted twice counts once and as it was last, and the next crawl is another."""
+    """Its runs are one crawl, of outcomes noted twice the last counts, and the next crawl is separate."""
     write(tmp_path, answers(6), reason="shutdown")
     again = answers(1, 5)[0]._replace(status=404)
     write(tmp_path, [again, *answers(2, 6)], resumes=True)
     found = read_notes(tmp_path)
     assert (found.crawl, len(found.runs)) == (1, 2)
     assert found.answers == [*answers(5), again, *answers(2, 6)]
-    assert found.state == {"waiting": 3}  # it runs again
+    assert found.state == {"waiting": 3}  # it is running again
     assert found.elsewhere == ["other.example"]
     write(tmp_path, answers(1, 20), reason="finished")
     assert read_notes(tmp_path).answers == answers(1, 20)
@@ -81,7 +81,7 @@ def test_a_crawl_resumes_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_number_that_is_given_counts(tmp_path: Path) -> None:
-    """Who numbers the crawls of a folder says which one it is, and a resume with no notes is the first crawl."""
+    """A given number takes precedence, and a resume without notes is the first crawl."""
     NoteBook(tmp_path / "a", crawl=7).close()
     assert read_notes(tmp_path / "a").crawl == 7
     NoteBook(tmp_path / "b", resumes=True).close()
@@ -89,7 +89,7 @@ def test_a_number_that_is_given_counts(tmp_path: Path) -> None:
 
 
 def test_cut_at_every_byte(tmp_path: Path) -> None:
-    """Of a file that a kill or a full disk cut, all whole lines are read."""
+    """If a kill or a full disk cut a file, all complete lines are read."""
     write(tmp_path, answers(12))
     (path,) = (tmp_path / NOTES).iterdir()
     whole, before = path.read_bytes(), 0
@@ -110,7 +110,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_are_none_are_counted(tmp_path: Path, line: bytes) -> None:
-    """A line that nobody wrote is left out, and the others are read."""
+    """An invalid line is skipped, and the others are read."""
     folder = tmp_path / NOTES
     folder.mkdir(parents=True)
     good = b'{"kind": "outcome", "url": "https://x/"}'
@@ -121,7 +121,7 @@ def test_lines_that_are_none_are_counted(tmp_path: Path, line: bytes) -> None:
 
 
 def test_notes_of_later_versions_are_read(tmp_path: Path) -> None:
-    """What this version does not know in a line is left out."""
+    """Unknown fields in a line are ignored."""
     folder = tmp_path / NOTES
     folder.mkdir(parents=True)
     line = b'{"kind": "outcome", "url": "https://x/", "more": {"a": 1}}\n'
@@ -131,7 +131,7 @@ def test_notes_of_later_versions_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no gzip at all", gzip.compress(b"x" * 10_000_000), b"\0" * 100])
 def test_files_that_are_none_harm_nobody(tmp_path: Path, damage: bytes) -> None:
-    """A damaged file, or one with a line without end, is read as far as it goes."""
+    """A damaged file, or one with an endless line, is read up to that point."""
     folder = tmp_path / NOTES
     folder.mkdir(parents=True)
     (folder / "1-1.jsonl.gz").write_bytes(damage)
@@ -140,7 +140,7 @@ def test_files_that_are_none_harm_nobody(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_no_notes(tmp_path: Path) -> None:
-    """A folder without notes has none."""
+    """A folder without notes is read as empty notes."""
     nothing = Notes(crawl=0, runs=[], answers=[], state={})
     assert read_notes(tmp_path) == nothing
     (tmp_path / ".focus").write_bytes(b"")

@@ -1,4 +1,4 @@
-"""What a policy shows of itself: in a folder, on its pages, and in lines of a terminal."""
+"""Tables of a policy: in a folder, on its pages, and on a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FLEET = PolicyTable(
 
 
 def test_tables_are_kept_as_they_were(tmp_path: Path) -> None:
-    """Written over and over, they are what was written last; where there is none any more, none is read."""
+    """After several writes the last one is read; an empty list removes the tables."""
     for at, tables in ((NOW, [FLEET]), (NOW + 1, [FLEET._replace(title="Bees"), FLEET])):
         said = Said("Colony", at, tables)
         write_tables(tmp_path, said)
@@ -52,7 +52,7 @@ def test_tables_are_kept_as_they_were(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense_has_no_tables(text: str, tmp_path: Path) -> None:
-    """The page of the folder is made all the same."""
+    """The page of the folder is still written."""
     make(tmp_path, [line(1)])
     (tmp_path / TABLES).parent.mkdir()
     (tmp_path / TABLES).write_text(text)
@@ -62,7 +62,7 @@ def test_a_file_that_makes_no_sense_has_no_tables(text: str, tmp_path: Path) -> 
 
 @pytest.fixture(params=["files", "news"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A folder as a crawl for files leaves it, and one as a watch does."""
+    """A folder of a crawl for files, and one of a watch."""
     if request.param == "news":
         NewsList(tmp_path).begin()
         return tmp_path
@@ -70,14 +70,15 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_the_page_shows_them(folder: Path) -> None:
-    """All values of all rows, numbers as people read them, URLs as links; of many rows the first, and how many there
-    are.
-    """
+    """They have all values, with formatted numbers and URLs as links; long tables are truncated, with a count."""
     many = PolicyTable("Grains.", ("grain",), [(f"grain {i}",) for i in range(700)])
     nothing = PolicyTable("Emptiness", ("thing",), [])
     write_tables(folder, Said("Colony", NOW, [FLEET, nothing, many]))
     reader = Reader(write_report(folder).read_text())
-    assert "What the policy Colony shows of itself, as it was at 05 Jan 00:00 UTC." in reader.text
+    assert (
+        "What the crawl has learned about which links to follow first, as of 05 Jan 00:00 UTC (policy: Colony)."
+        in reader.text
+    )
     for i, row in enumerate(FLEET.rows):
         assert f"ant {i} h{i}.example/ {row[2]:.3g} {1000 * i:,}" in reader.text
         assert {"href": f"https://h{i}.example/", "rel": "noreferrer"} in reader.all("a")
@@ -89,7 +90,7 @@ def test_the_page_shows_them(folder: Path) -> None:
 
 @pytest.mark.parametrize("text", EVIL)
 def test_nothing_in_them_does_anything(folder: Path, text: str) -> None:
-    """Whatever titles, columns and values are called: no element, handler or link of theirs is on the page."""
+    """Titles, columns and values never add an element, handler or link to the page."""
     before = [*Reader(write_report(folder).read_text()).elements]
     table = {
         "title": text,
@@ -115,7 +116,7 @@ VALUES: Any = st.one_of(st.text(max_size=60), st.integers(), st.floats(allow_nan
 @settings(max_examples=n_examples(60), deadline=None)
 @given(data=st.data(), width=st.integers(1, 120), most=st.integers(1, 5), columns=st.integers(1, 5))
 def test_lines_fit_and_show(data: Any, width: int, most: int, columns: int) -> None:
-    """Below the title no line is wider than it may be, whatever the values are, and all of it can be printed."""
+    """Below the title no line exceeds the width, for any values, and all characters are printable."""
     row = st.tuples(*[VALUES] * columns)
     names = data.draw(st.lists(st.text(max_size=20), min_size=columns, max_size=columns))
     rows = data.draw(st.lists(row, max_size=8))
@@ -127,7 +128,7 @@ def test_lines_fit_and_show(data: Any, width: int, most: int, columns: int) -> N
 
 
 def test_lines_are_aligned() -> None:
-    """Texts to the left, numbers to the right; what does not fit is cut first, and then left out at the end."""
+    """Texts are left-aligned, numbers right-aligned; long texts are cut first, then last columns omitted."""
     assert in_lines(FLEET, 60, 2) == [
         "Ants, 2 of 16:",
         "ant    home         age (hours)   eggs",

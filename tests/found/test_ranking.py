@@ -1,4 +1,4 @@
-"""Ranks of pages from the notes of who links to whom: exact, whatever was redirected, repeated, cut off or left out."""
+"""Ranks of pages from the records of links: exact, despite redirects, repeats, cut lines and limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def note(
     book: LinkBook, page: int, to: Iterable[int] = (), *, came: Came = "page", outside: int = 0, also: Iterable[int] = (),
     at: str = "",
 ) -> None:  # fmt: skip
-    """Note the links of a page; the key of each is its number and 1."""
+    """Record the links of a page; the key of each is its number plus 1."""
     links = {other + 1: (url(other), f"to {other}") for other in to}
     book.note(
         page + 1, url(page), came=came, at=at, links=links, outside=outside, also=[other + 1 for other in also]
@@ -44,7 +44,7 @@ def note(
 
 
 def solved(links: dict[int, list[int]], n: int, outside: dict[int, int]) -> NDArray[np.float64]:
-    """Solve PageRank as a system of equations, with a mean of 1; pages without links give to all alike."""
+    """Solve PageRank as a system of equations, with a mean of 1; pages without links pass on to all equally."""
     matrix = np.eye(n)
     for page, to in links.items():
         for other in to:
@@ -58,10 +58,10 @@ def ranked(folder: Path) -> dict[str, tuple[float, int]]:
 
 
 def test_five_pages_by_hand(tmp_path: Path) -> None:
-    """A home page, three pages, one that waits: importance, number of links and rank, as worked out on paper.
+    """A home page, three pages, and one that is queued: importance, number of links and rank, computed by hand.
 
-    With x for what is not passed on, 0.1: 0 has links to 1 and 2, 1 to 2, and 2 to 0 and 4 that waits. 3 links to 2 and
-    to two pages elsewhere.
+    The damping is 0.9. Page 0 links to 1 and 2, page 1 to 2, and page 2 to 0 and to 4, which is queued. Page 3 links to
+    2 and to two pages on other sites.
     """
     book = LinkBook(tmp_path, resumes=False)
     note(book, 0, [1, 2])
@@ -90,7 +90,7 @@ def test_five_pages_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_webs_as_a_system_of_equations(tmp_path: Path, seed: int) -> None:
-    """With pages that fail, that wait, that redirect, that come again, and links to elsewhere."""
+    """With pages that fail, are queued, redirect or are fetched again, and links to other sites."""
     rng = random.Random(seed)
     n = 40
     came = {page: rng.choice(["page", "page", "page", "nothing", "waits"]) for page in range(n)}
@@ -121,7 +121,7 @@ def test_random_webs_as_a_system_of_equations(tmp_path: Path, seed: int) -> None
     small = {page: place for place, page in enumerate(sorted(known))}
     graph = {small[page]: [small[other] for other in to] for page, to in different.items()}
     expected = solved(graph, len(small), {small[page]: lost[page] for page in different})
-    ends = {url(page): url(end) for page, end in leads.items()}  # what is only known by a redirect goes by its URL
+    ends = {url(page): url(end) for page, end in leads.items()}  # pages known only by a redirect have its URL
     found = {ends.get(name, name): value for name, value in ranked(tmp_path).items()}
     named = {place: url(page) for page, place in small.items()}
     rows = {named[place]: value for place, value in enumerate(expected) if named[place] in found}
@@ -131,7 +131,7 @@ def test_random_webs_as_a_system_of_equations(tmp_path: Path, seed: int) -> None
 
 
 def test_a_run_that_was_killed_resumes(tmp_path: Path) -> None:
-    """Numbers, counts and the first links are the same as without the kill; a line that was cut is written again."""
+    """Numbers, counts and the first links are the same as without the kill; a cut line is written again."""
     for folder in ("whole", "killed"):
         (tmp_path / folder).mkdir()
     pages = {page: [(page * 7 + k) % 30 for k in range(5)] for page in range(30)}
@@ -150,17 +150,17 @@ def test_a_run_that_was_killed_resumes(tmp_path: Path) -> None:
 
 
 def test_what_is_beyond_the_limits_counts_as_elsewhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """No link is lost from what its page divides, and it is said once."""
+    """They still take their share of the page's importance, and one warning is logged."""
     book = LinkBook(tmp_path, resumes=False, pages=4, links=5)
     note(book, 0, [1, 2, 3, 4, 5])
     note(book, 1, [2, 3, 0])
     note(book, 4, [0])
     assert [(noted.page, noted.to, noted.outside) for noted in read_links(tmp_path)] == [(0, [1, 2, 3], 2), (1, [], 3)]
-    assert len([record for record in caplog.records if "are noted" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "are recorded" in record.getMessage()]) == 1
 
 
 def test_a_link_takes_a_few_bytes(tmp_path: Path) -> None:
-    """Of 20,000 pages with ten links each, half of them to the next ones and half anywhere: eight at most."""
+    """At most eight, for 20,000 pages with ten links each, half of them to the next pages and half to any."""
     rng, n = random.Random(1), 20_000
     book = LinkBook(tmp_path, resumes=False)
     note(book, 0, range(n))
@@ -180,7 +180,7 @@ def test_a_link_takes_a_few_bytes(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_notes_that_no_crawl_wrote(tmp_path: Path, line: str) -> None:
-    """They are refused with the name of the file, and nothing else happens."""
+    """They are refused with the name of the file, and no other error."""
     note(LinkBook(tmp_path, resumes=False), 0, [1])
     with (tmp_path / GRAPH).open("a") as file:
         file.write(f"{line}\n")
@@ -191,7 +191,7 @@ def test_notes_that_no_crawl_wrote(tmp_path: Path, line: str) -> None:
 
 
 def test_hostile_titles_and_anchors(tmp_path: Path) -> None:
-    """No cell of the table is a formula, and no title is markup on the page."""
+    """No cell of the table is a formula, and no title becomes markup on the page."""
     page = write_report(hostile_importance(tmp_path / "found")).read_text()
     assert "<script>alert" not in page
     assert "<img" not in page

@@ -1,4 +1,4 @@
-"""The links that crawls of a folder saw, and those of them that wait: what they need of each other, and of the disk."""
+"""Links that the crawls of a folder saw, and which of them were not followed."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def names(found: Waiting) -> list[str]:
 
 
 def test_what_was_not_followed_waits(tmp_path: Path) -> None:
-    """With all that was said of it; what was followed waits no more, in the crawl after the next, too."""
+    """It keeps all its fields; followed links are removed, also for the crawl after the next."""
     first = Waiting(tmp_path, 1)
     first.note(PAGE, [link("a", anchor="A", context="see A", depth=1), link("b"), link("c")], followed=PAGE)
     first.note(f"{PAGE}b", [], followed=f"{PAGE}b")
-    assert names(Waiting(tmp_path, 1)) == []  # they are with the crawl that is resumed
+    assert names(Waiting(tmp_path, 1)) == []  # the resumed crawl has them
     second = Waiting(tmp_path, 2)
     assert next(second.offered(lambda url: False)) == Seen(f"{PAGE}a", PAGE, "html/a", "A", "see A", 1)
     assert names(second) == ["a", "c"]
     assert [seen.url for seen in second.offered(lambda url: url.endswith("a"))] == [f"{PAGE}c"]
     second.begin()
     second.note(f"{PAGE}c", [link("d")], followed=f"{PAGE}c")
-    second.note(f"{PAGE}x", [link("c")])  # a page that comes again may show what was followed
+    second.note(f"{PAGE}x", [link("c")])  # a revisited page may have links already followed
     assert names(Waiting(tmp_path, 2)) == ["a", "c"]  # the same run, resumed
     third = Waiting(tmp_path, 3)
     assert names(third) == ["a", "d"]
@@ -52,7 +52,7 @@ def test_what_was_not_followed_waits(tmp_path: Path) -> None:
 
 
 def test_a_kill_loses_no_line_but_the_one_that_was_written(tmp_path: Path) -> None:
-    """A line that was cut is passed over, and the next one begins behind it."""
+    """A cut line is skipped, and the next one starts after it."""
     first = Waiting(tmp_path, 1)
     first.note(PAGE, [link("a")])
     whole = (tmp_path / LINKS).read_bytes()
@@ -62,7 +62,7 @@ def test_a_kill_loses_no_line_but_the_one_that_was_written(tmp_path: Path) -> No
 
 
 def test_places_take_turns(tmp_path: Path) -> None:
-    """However many links stand in one place, the first of all others are offered before its second."""
+    """The first links of all places come before the second link of any place."""
     Waiting(tmp_path, 1).note(
         PAGE, [*(link(f"long-{n}", "ul/a") for n in range(3)), link("x", "p/a"), link("y", "p/a")]
     )
@@ -70,7 +70,7 @@ def test_places_take_turns(tmp_path: Path) -> None:
 
 
 def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more links than are kept the first are; texts are cut, and a URL that is longer than one may be is left out."""
+    """Beyond the limit, the first links are kept; long texts are cut, and long URLs skipped."""
     monkeypatch.setattr(waiting_links, "_KEPT", 5)
     monkeypatch.setattr(waiting_links, "_MOST", 3)
     first = Waiting(tmp_path, 1)
@@ -102,7 +102,7 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )  # fmt: skip
 def test_a_list_that_nobody_wrote_so(links: Any, tmp_path: Path) -> None:
-    """It is refused in one line, which names the file."""
+    """The error has one line, and names the file."""
     (tmp_path / LINKS).parent.mkdir()
     (tmp_path / LINKS).write_text(json.dumps({"crawl": 1, "page": PAGE, "links": links}) + "\n")
     with pytest.raises(ConfigError, match=r"links\.jsonl has .* was expected; remove it") as raised:
@@ -125,7 +125,7 @@ def test_a_list_that_nobody_wrote_so(links: Any, tmp_path: Path) -> None:
     ],
 )
 def test_a_line_of_another_sort(name: str, line: Any, read: Callable[[Path], Any], tmp_path: Path) -> None:
-    """A field of another type than it is written with is refused in one line, which names file and field."""
+    """A field of another type is refused with one line, which names file and field."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(line) + "\n")

@@ -1,4 +1,4 @@
-"""The folder of a watched site: its lists, its feed, its table and its page, over kills and with whatever sites send."""
+"""The folder of a watched site: its lists, feed, table and page, after kills and with hostile input."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def article(n: int, at: float = NOW, **more: Any) -> Article:
-    """Return an article that was seen a minute after it was published."""
+    """Return an article that was seen a minute after publication."""
     return Article(f"{SITE}/{n}", f"Title {n}", "new", at, at, at - 60.0, "page", f"{SITE}/s/", f"Anchor {n}")._replace(
         **more
     )
 
 
 def watched(folder: Path, articles: list[Article], **state: Any) -> Path:
-    """Make a folder as a watch leaves it."""
+    """Make a folder of a watch."""
     news = NewsList(folder)
     news.begin()
     for each in articles:
@@ -52,7 +52,7 @@ def watched(folder: Path, articles: list[Article], **state: Any) -> Path:
 
 
 def test_an_article_has_a_line_when_it_is_seen_first_and_when_it_changed(tmp_path: Path) -> None:
-    """And no other, also after a kill; a change says since when, and how many there were."""
+    """It has no other lines, even after a kill; a change has the time of the previous version, and their number."""
     news = NewsList(tmp_path)
     assert news.see(article(1)) is not None
     assert news.see(article(1, NOW + 5)) is None
@@ -62,7 +62,7 @@ def test_an_article_has_a_line_when_it_is_seen_first_and_when_it_changed(tmp_pat
     for at in (NOW + 100, NOW + 200):
         assert news.see(article(1, at, state="changed", title="Better", published=None)) is not None
     news = NewsList(tmp_path)
-    assert news.see(article(1, NOW + 200, state="changed")) is None, "it came again after a kill"
+    assert news.see(article(1, NOW + 200, state="changed")) is None, "it was fetched again after a kill"
     lines = [json.loads(line) for line in (tmp_path / "news.jsonl").read_text().splitlines()]
     assert [line["state"] for line in lines] == ["new", "changed", "changed"]
     assert [line.get("changes") for line in lines] == [None, 1, 2]
@@ -74,7 +74,7 @@ def test_an_article_has_a_line_when_it_is_seen_first_and_when_it_changed(tmp_pat
 
 
 def test_a_version_is_told_by_its_main_text(tmp_path: Path) -> None:
-    """A page that changed beside its text has no line, in a later run neither."""
+    """A page that changed only around its text gets no line, nor in a later run."""
     assert NewsList(tmp_path).see(article(1, text="1:a", digest="x")) is not None
     for _ in range(2):
         news = NewsList(tmp_path)
@@ -86,7 +86,7 @@ def test_a_version_is_told_by_its_main_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "0:a"])
 def test_what_an_earlier_version_listed_has_not_changed_for_that(tmp_path: Path, text: str) -> None:
-    """Where no digest of the main text is there, or one that was made in another way, that of the paragraphs tells."""
+    """Without a digest of the main text, or with one of another method, that of the paragraphs is compared."""
     assert NewsList(tmp_path).see(article(1, text=text, digest="x")) is not None
     lines = [json.loads(line) for line in (tmp_path / "news.jsonl").read_text().splitlines()]
     if not text:
@@ -99,7 +99,7 @@ def test_what_an_earlier_version_listed_has_not_changed_for_that(tmp_path: Path,
 
 
 def test_one_article_under_two_addresses_is_listed_once(tmp_path: Path) -> None:
-    """Its text says so, in a later run too."""
+    """Its text identifies it, also in a later run."""
     assert NewsList(tmp_path).see(article(1, digest="abc")) is not None
     assert NewsList(tmp_path).see(article(2, digest="abc")) is None
     assert NewsList(tmp_path).see(article(3, digest="abd")) is not None
@@ -108,7 +108,7 @@ def test_one_article_under_two_addresses_is_listed_once(tmp_path: Path) -> None:
 
 
 def test_a_cut_line_is_cut_off(tmp_path: Path) -> None:
-    """What a kill left of it is no article, and the next one has a line of its own."""
+    """The rest after a kill is not an article, and the next article starts a new line."""
     NewsList(tmp_path).see(article(1))
     with (tmp_path / "news.jsonl").open("a") as file:
         file.write('{"url": "https://news.exa')
@@ -118,7 +118,7 @@ def test_a_cut_line_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_reader_reads_each_line_once(tmp_path: Path) -> None:
-    """What is damaged is counted, and what is no list of ours is no error."""
+    """Damaged lines are counted, and a file in another format is not an error."""
     path = tmp_path / "news.jsonl"
     reader = NewsReader(path)
     assert list(reader.read()) == []
@@ -139,7 +139,7 @@ def test_the_newest_come_first_and_once() -> None:
 
 
 def test_the_feed_is_atom_with_ids_that_stay() -> None:
-    """What RFC 4287 demands of feeds and entries is there, also where titles are bad; links are addresses."""
+    """It has what RFC 4287 requires of feeds and entries, even with bad titles; links are valid addresses."""
     articles = [
         article(1, NOW + 9, state="changed", title="A & B < C"),
         *(article(n, title=text, anchor=text, url=f"{SITE}/{n}?q={text}") for n, text in enumerate(EVIL, 2)),
@@ -171,7 +171,7 @@ def test_the_feed_is_atom_with_ids_that_stay() -> None:
 
 
 def test_the_table_of_pages_reads_back(tmp_path: Path) -> None:
-    """The pages with most visits first; no cell is a formula; rows of others are left out."""
+    """The most visited pages come first; no cell is a formula; malformed rows are skipped."""
     pages = [
         WatchedPage(f"{SITE}/a", 3, 1, 2.5, 0.25, 9.5, 4.0, NOW, NOW + 60),
         WatchedPage('=HYPERLINK("x")', 7, 7, 100.0, 50.0, 200.0, 0.0, NOW, None),
@@ -192,7 +192,7 @@ def test_the_table_of_pages_reads_back(tmp_path: Path) -> None:
 
 
 def test_hours_are_differences_of_what_was_counted(tmp_path: Path) -> None:
-    """Of two lines of one hour the last counts; what a kill lost goes to the hour after; old lines are left out."""
+    """Of two lines for one hour the last counts; counts lost in a kill go to the next hour; old lines are skipped."""
     book = HourBook(tmp_path)
     for at, requests in ((0, 5), (1, 10), (HOUR, 10), (2 * HOUR, 40), (5 * HOUR, 41)):
         book.note(NOW + at, {"requests": requests, "error": requests // 10})
@@ -213,7 +213,7 @@ def test_hours_are_differences_of_what_was_counted(tmp_path: Path) -> None:
 
 
 def test_delays_are_those_of_what_was_published_while_the_site_was_watched(tmp_path: Path) -> None:
-    """What was there before says nothing of how soon news are seen, and neither does what has no date."""
+    """Older articles, and those without a date, do not count."""
     articles = [article(n, NOW + 100 + n, published=NOW + 10 * n) for n in range(10)]
     articles += [article(20, NOW + 5, published=NOW - 9999.0), article(21, NOW + 6, published=None)]
     delays = Gathering(watched(tmp_path, articles)).read().delays
@@ -224,7 +224,7 @@ def test_delays_are_those_of_what_was_published_while_the_site_was_watched(tmp_p
 
 
 def test_what_was_added_is_gathered_once(tmp_path: Path) -> None:
-    """The sums are those of a fresh look at the folder."""
+    """The sums equal those of a new reader of the folder."""
     watched(tmp_path, [article(n, NOW + n) for n in range(60)])
     gathering = Gathering(tmp_path)
     gathering.read()
@@ -240,7 +240,7 @@ def test_what_was_added_is_gathered_once(tmp_path: Path) -> None:
 
 
 def test_the_page_speaks_of_one_page_and_of_one_link(tmp_path: Path) -> None:
-    """As of one, and not as of many."""
+    """In the singular."""
     watched(tmp_path, [article(1, NOW)], asleep=1, waiting=1, next_due=0)
     assert write_report(tmp_path) == tmp_path / "index.html"
     text = Reader((tmp_path / "index.html").read_text()).text
@@ -249,7 +249,7 @@ def test_the_page_speaks_of_one_page_and_of_one_link(tmp_path: Path) -> None:
 
 
 def test_the_page_says_how_fresh_the_site_was_kept(tmp_path: Path) -> None:
-    """What is new, how soon it was seen, which pages are watched, how many requests were sent; and what it obeyed."""
+    """It has new articles, their delays, watched pages, the number of requests, and the settings."""
     articles = [article(n, NOW + 600 * n, published=NOW + 600 * n - 90) for n in range(1, 12)]
     watched(tmp_path, articles, asleep=1234, waiting=5, next_due=NOW + 3 * HOUR)
     NewsList(tmp_path).see(article(3, NOW + 7000, state="changed", title="Changed 3"))
@@ -263,17 +263,17 @@ def test_the_page_says_how_fresh_the_site_was_kept(tmp_path: Path) -> None:
         "News of news.example.org",
         "11 new articles, and 1 change of them, on 1 host.",
         "Watched since 05 Jan 00:00, for 2.0 hours.",
-        "Of 11 articles that were published while the site was watched, and say when, half were seen within 2 minutes, 90 % "
+        "Of 11 articles with a publication time during the watch, half were seen within 2 minutes, 90 % "
         "within 2 minutes; the mean is 2 minutes.",
-        "It sent 1,920 requests a day. It may send 2,000 requests a day.",
-        "1,234 pages wait for their next visit; the next is visited at 05 Jan 03:00.",
-        "It runs, or it was killed; the same command resumes it then.",
+        "It sent 1,920 requests per day. It may send 2,000 requests a day.",
+        "1,234 pages wait for their next visit; the next visit is at 05 Jan 03:00.",
+        "It is running, or was killed: then the same command resumes it.",
         "Changed 3",
         "changed 05 Jan 01:56",
         "120 (80 to 180)",
         "05 January 2026 240",
         "articles of the last 24 hours",
-        "Where new articles were linked first: 11 on a page.",
+        "Where links to new articles were first found: 11 on a page.",
     ):
         assert said in text, said
     assert len(ET.parse(tmp_path / "feed.xml").getroot().findall(f"{ATOM}entry")) == 11
@@ -283,13 +283,13 @@ def test_a_watch_that_saw_nothing_has_a_page(tmp_path: Path) -> None:
     """It says so, and the feed is empty."""
     watched(tmp_path, [])
     write_report(tmp_path)
-    assert "No new article was seen so far." in Reader((tmp_path / "index.html").read_text()).text
+    assert "No new article has been seen so far." in Reader((tmp_path / "index.html").read_text()).text
     assert ET.parse(tmp_path / "feed.xml").getroot().find(f"{ATOM}entry") is None
 
 
 @pytest.mark.parametrize("text", EVIL)
 def test_nothing_on_the_page_does_anything(tmp_path: Path, text: str) -> None:
-    """Whatever titles, addresses and rates are called: no element, handler or link of theirs is there."""
+    """Titles, addresses and rates never add an element, handler or link."""
     NewsList(tmp_path).begin()
     url = f"{SITE}/{text}"
     lines = [
@@ -316,7 +316,7 @@ def test_nothing_on_the_page_does_anything(tmp_path: Path, text: str) -> None:
 
 
 def test_the_feed_has_the_newest_hundred(tmp_path: Path) -> None:
-    """More are in the list."""
+    """The list has more."""
     watched(tmp_path, [article(n, NOW + n) for n in range(NEWEST + 20)])
     write_report(tmp_path)
     entries = ET.parse(tmp_path / "feed.xml").getroot().findall(f"{ATOM}entry")

@@ -157,7 +157,7 @@ def test_requests_survive_a_stop(site: MockSite, tmp_path: Path, addon: bool) ->
     assert site.paths == ["/ok?start"]
     assert first.stats["focus/link/kept"] == 1
     assert first.logged("/ok?lambda> cannot be stored, and is lost if this process ends")
-    assert first.logged("1 waiting requests cannot be stored, and are lost with this stop")
+    assert first.logged("1 queued requests cannot be stored, and are lost with this stop")
     second = crawl(Rich, settings, addon=addon, site=site)
     assert second.outcomes["lost"] == 1
     expected = [

@@ -249,7 +249,7 @@ def _read(terminal: int) -> bytes:
     ("words", "message"),
     [
         ([], "name at least one recorded site; focus record makes one"),
-        (["--polcy", "BFS"], "there is no option --polcy"),
+        (["--polcy", "BFS"], "unknown option --polcy"),
         (["--seeds", "0"], "--seeds is '0'; it takes how many from 1"),
         (["--seeds", "3,x"], "--seeds is '3,x'"),
         (["--budget", "-5"], "--budget"),

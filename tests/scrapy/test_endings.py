@@ -197,7 +197,7 @@ def interrupt(process: Forked) -> list[str]:
 
 
 def check_farewell(line: str, out: Path) -> None:
-    assert "for 1 request in flight" in line
+    assert "after 1 request in flight" in line
     assert FAREWELL in line
     assert str(out) in line
 

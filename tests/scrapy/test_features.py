@@ -266,7 +266,7 @@ class Seeds(Sees):
     [
         ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGES": 0}, r"FOCUS_SEEN_PAGES is 0; it takes .*from 1 \(pages\)"),
         ({"FOCUS_FEATURES": [Sees], "FOCUS_SEEN_PAGE": 7}, r"FOCUS_SEEN_PAGE; did you mean FOCUS_SEEN_PAGES\?"),
-        ({"FOCUS_SEEN_PAGES": 7}, "there is no setting FOCUS_SEEN_PAGES"),
+        ({"FOCUS_SEEN_PAGES": 7}, "unknown setting FOCUS_SEEN_PAGES"),
         ({"FOCUS_FEATURES": [Sees, Sees]}, "whose setting 'FOCUS_SEEN_PAGES' already exists"),
         (
             {"FOCUS_FEATURES": [Told]},

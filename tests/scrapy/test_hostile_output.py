@@ -76,14 +76,19 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     policy.name = name
     crawl = Crawl(policy, frontier=memory_frontier)
     host: Any = SimpleNamespace(
-        status=crawl.status, policy=Naming, pace=SimpleNamespace(put_off_hosts=(0, 0.0)), shown=list, noun="files"
+        status=crawl.status,
+        policy=Naming,
+        pace=SimpleNamespace(put_off_hosts=(0, 0.0)),
+        shown=list,
+        noun="files",
+        config=SimpleNamespace(own_policy=Naming),
     )
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
     console.print(draw_panel(View(host, Finds(), Speed(1.0), tables=crawl.forecasts.tables()), 100))
     assert_shows(console.file.getvalue())  # type: ignore[attr-defined]
-    assert "best arms" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "best kinds of links" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_names_are_no_markup() -> None:
@@ -96,6 +101,7 @@ def test_names_are_no_markup() -> None:
         pace=SimpleNamespace(put_off_hosts=(0, 0.0)),
         shown=list,
         noun="files",
+        config=SimpleNamespace(own_policy=None),
     )
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     console.print(draw_panel(View(host, Finds(), Speed(1.0)), 100))
@@ -245,12 +251,12 @@ def test_a_hostile_site_on_a_terminal(hostile: MockSite, tmp_path: Path) -> None
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     panel = on_a_terminal([*scrapy, "runspider", "follow.py", "-a", f"root={hostile.url('/')}", *options], tmp_path)
-    assert "best arms" in panel
+    assert "best kinds of links" in panel
     assert "\\x1b" in panel, "the names are there, spelled"
     assert_harmless(panel)
     assert_shows((tmp_path / "log.jsonl").read_text(encoding="utf-8"))
     status = on_a_terminal([*scrapy, "focus-status", "job"], tmp_path)
-    assert "best arms" in status
+    assert "best links" in status
     assert_harmless(status)
     assert_harmless(on_a_terminal([*scrapy, "focus-status", "job", "--json"], tmp_path))
     assert_harmless(on_a_terminal([*scrapy, "focus-check", "job"], tmp_path))

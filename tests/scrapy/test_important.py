@@ -198,7 +198,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         for until in (30,):
             assert run(server, tmp_path / "killed", until) == -signal.SIGKILL
             page = write_report(tmp_path / "killed")
-            assert "It runs, or it was killed" in Reader(page.read_text()).text
+            assert "It is running, or was killed" in Reader(page.read_text()).text
             assert sum(row["fetched"] == "yes" for row in table(tmp_path / "killed").values()) >= until // 2
         assert run(server, tmp_path / "killed") == 0
     whole, killed = ([*table(tmp_path / name).values()] for name in ("whole", "killed"))
@@ -213,9 +213,9 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
 def timeless(path: Path) -> str:
     """Return a page without times, how often the crawl was started, and what it asked for again."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
-    text = re.sub(r"<li>It sent [\d,]+ requests in all, with .*?\.</li>\n?", "", text)
+    text = re.sub(r"<li>It sent [\d,]+ requests in total, including .*?\.</li>\n?", "", text)
     text = re.sub(r"found in \d+ requests", "found", text).replace(path.parent.name, "the folder")
-    return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
+    return re.sub(r"<dt>(Runs|Total requests)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
 
 
 def test_a_report_while_it_runs(web: MockSite, tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_ranks_without_all_links_are_marked(
     """With another policy or scheduler, pages come in its order; a message says that ranks are not exact then."""
     monkeypatch.setattr(Otherwise, "chosen", chosen)
     done = crawl(Otherwise, {}, addon="SCHEDULER" not in chosen, root=web.url("/"), out=str(tmp_path))
-    assert len(done.logged("ranks will not be right")) == 1
+    assert len(done.logged("ranks will be wrong")) == 1
     assert len((tmp_path / "pages.jsonl").read_text().splitlines()) >= 5
     assert (tmp_path / "index.html").exists()
 
@@ -341,7 +341,7 @@ def test_redirects_in_a_circle(tmp_path: Path) -> None:
         ({"words": " , "}, "--words is ' , '; it takes words of two letters or more: --words cheese,wine"),
         ({"words": "a"}, "--words is 'a'"),
         ({"budget": "0"}, "--budget is '0'; it takes a number"),
-        ({"targets": "csv"}, "there is no argument targets; there are root, budget, by, words and out"),
+        ({"targets": "csv"}, "unknown argument targets; the arguments are root, budget, by, words and out"),
     ],
 )
 def test_mistakes(args: dict[str, str], said: str) -> None:

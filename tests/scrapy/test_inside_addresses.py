@@ -73,7 +73,7 @@ def test_links_and_redirects_of_strangers_stay_outside(site: MockSite, outside: 
     assert "/ok" in outside.paths
     assert result.stats["focus/address/inside"] >= len(links)
     assert result.errors == {}
-    assert len(result.logged("Not asked for: ")) == 3
+    assert len(result.logged("Not requested: ")) == 3
 
 
 @pytest.mark.reactor

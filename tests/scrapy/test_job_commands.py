@@ -65,14 +65,14 @@ def call(capsys: pytest.CaptureFixture[str], *words: str, expect: int = 0) -> st
 
 
 def test_the_commands_run_as_commands(job: Path) -> None:
-    """Both are found by ``scrapy``, in separate processes, and print only their reports."""
-    for command, last in (("focus-status", "files"), ("focus-check", "job is well")):
+    """Both are found by ``scrapy``, in a process of their own, and print nothing but what they have to say."""
+    for command, last in (("focus-status", "files"), ("focus-check", "job is good")):
         words = [sys.executable, "-m", "scrapy", command, "job"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.splitlines()[-1].startswith(last)
     listed = subprocess.run([sys.executable, "-m", "scrapy", "-h"], capture_output=True, text=True, check=True).stdout
-    assert "Say what is in the JOBDIR of a crawl" in listed
+    assert "Show the status of a crawl" in listed
     assert "Verify the JOBDIR of a crawl, and repair it" in listed
 
 
@@ -81,7 +81,7 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     lines = call(capsys, "focus-status", "job").splitlines()
     assert lines[:2] == [
         "job",
-        "killed or interrupted; the same command reads 15 events from the journal, and resumes there",
+        "killed or interrupted; the same command replays 15 events from the journal, and resumes the crawl",
     ]
     said = {line[:12].strip(): line[12:] for line in lines[2:] if line[:12].strip()}
     assert said["policy"].startswith("TagPath(theta=0.75, n=2")
@@ -95,7 +95,7 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     assert "UTC" in said["made"]
     assert said["versions"].startswith("python 3.")
     assert said["files"].startswith("frontier.sqlite ")
-    assert " from " in said["best arms"]
+    assert " from " in said["best links"]
     assert all(line == line.rstrip() and len(line) <= 120 for line in lines)
 
 
@@ -104,7 +104,7 @@ def test_the_folder_of_a_command_stands_for_its_job(job: Path, capsys: pytest.Ca
     Path("found/.focus").mkdir(parents=True)
     job.rename("found/.focus/job")
     assert call(capsys, "focus-status", "found").splitlines()[0] == "found/.focus/job"
-    assert call(capsys, "focus-check", "found").splitlines()[-1].startswith("found/.focus/job is well")
+    assert call(capsys, "focus-check", "found").splitlines()[-1].startswith("found/.focus/job is good")
 
 
 def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,13 +133,13 @@ def test_a_check_says_what_is_wrong_and_repairs_it(job: Path, capsys: pytest.Cap
     assert "damaged: journal.2 is cut off at byte" in said
     said = call(capsys, "focus-check", "job", expect=1)
     assert said.startswith("wrong: journal.2 is cut off at byte")
-    assert "job is not well; focus check --fix job repairs what can be repaired" in said
+    assert "job is damaged; focus check --fix job repairs what can be repaired" in said
     assert not list((job / "focus").glob("damaged-*"))
     said = call(capsys, "focus-check", "job", "--fix")
     assert "repaired: cut journal.2 after" in said
-    assert "copies of what was changed are in job/focus/damaged-" in said
-    assert said.endswith("job is well now; the next run goes through 14 events since the last checkpoint first\n")
-    assert "job is well; the next run" in call(capsys, "focus-check", "job")
+    assert "copies of changed files are in job/focus/damaged-" in said
+    assert said.endswith("job is now good; the next run replays 14 events since the last checkpoint first\n")
+    assert "job is good; the next run" in call(capsys, "focus-check", "job")
     assert call(capsys, "focus-check", str(job / "focus")).endswith("first\n"), "the folder in it will do"
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_repaired_is_said(job: Path, capsys: pytest.CaptureFixtur
     [
         ([], 2, "name one JOBDIR"),
         (["a", "b"], 2, "name one JOBDIR"),
-        (["job", "--repair"], 2, "there is no option --repair"),
+        (["job", "--repair"], 2, "unknown option --repair"),
         (["nowhere"], 1, "Error: nowhere does not exist; name the JOBDIR of a crawl"),
         (["."], 1, "Error: . is not a JOBDIR of scrapy_focus: it has no folder focus"),
         (["stock"], 1, "Error: stock is a JOBDIR of Scrapy's own scheduler"),
@@ -222,7 +222,7 @@ def test_a_crawl_can_be_watched(running: tuple[Forked, Path], capsys: pytest.Cap
     found = json.loads(call(capsys, "focus-status", str(jobdir), "--json"))
     assert found["state"] == "killed"
     assert found["outcomes"] >= outcomes[-1]
-    assert "is well" in call(capsys, "focus-check", str(jobdir)), "the kill may come right after a checkpoint"
+    assert "is good" in call(capsys, "focus-check", str(jobdir)), "the kill may come right after a checkpoint"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_list_that_was_cut_is_said(site: MockSite, monkeypatch: pytest.MonkeyP
     assert ending_of(result.crawler).sentence.endswith("A list is longer than the part that the browser showed.")
     (said,) = result.logged("Finished (")
     assert "1 list read only in part" in said
-    assert "files left to find: not known" in said
+    assert "files left to find: unknown" in said
     assert result.errors == {}
 
 

@@ -52,11 +52,11 @@ def test_nothing_is_fetched_twice(
     assert result.stats["focus/waiting"] == 0
     assert result.errors == {}
     assert len(result.logged("links were queued, above the limit of 40")) == 1
-    assert f"{dropped:,} links given up, as too many waited" in result.logged("Finished (finished)")[0]
+    assert f"{dropped:,} links given up, as too many were queued" in result.logged("Finished (finished)")[0]
     if stored:
         with pytest.raises(SystemExit):
             execute(["scrapy", "focus-status", settings["JOBDIR"]])
-        assert f"dropped     {dropped:,} links given up, as too many waited" in capsys.readouterr().out
+        assert f"dropped     {dropped:,} links given up, as too many were queued" in capsys.readouterr().out
         with pytest.raises(SystemExit):
             execute(["scrapy", "focus-status", settings["JOBDIR"], "--json"])
         links = json.loads(capsys.readouterr().out)["links"]

@@ -96,8 +96,8 @@ def test_everything_of_ones_own_in_one_crawl(site: MockSite) -> None:
     ("settings", "message"),
     [
         ({"FOCUS_FRONTIER": "nowhere.at_all"}, "FOCUS_FRONTIER is 'nowhere.at_all', which cannot be imported"),
-        ({"FOCUS_FRONTIER": "os.sep"}, "FOCUS_FRONTIER is 'os.sep'; it takes what makes a frontier"),
-        ({"FOCUS_FRONTIER": counting, "JOBDIR": "here"}, "JOBDIR is set, which brings a frontier of its own"),
+        ({"FOCUS_FRONTIER": "os.sep"}, "FOCUS_FRONTIER is 'os.sep'; it takes a function that makes a frontier"),
+        ({"FOCUS_FRONTIER": counting, "JOBDIR": "here"}, "JOBDIR is set, which has a separate frontier"),
     ],
 )
 def test_a_frontier_that_cannot_be_made_is_an_error(settings: dict[str, Any], message: str) -> None:

@@ -81,7 +81,7 @@ def test_the_page_of_a_crawl_shows_the_tables_of_its_policy(
     assert stored["tables"][1] == {"title": "Waits", "columns": ["links"], "rows": [[0]]}
     for page in (tmp_path / "index.html", write_report(tmp_path)):
         reader = Reader(page.read_text())
-        assert "What the policy Showing shows of itself" in reader.text
+        assert "(policy: Showing)" in reader.text
         assert {"href": site.url("/b"), "rel": "noreferrer"} in reader.all("a")
         assert " Came. url bytes " in reader.text
 

@@ -84,7 +84,7 @@ def test_a_job_that_was_stopped_has_its_logins_last(
     assert first.reason == "focus_budget_requests"
     with pytest.raises(SystemExit):
         main(["status", str(tmp_path)])
-    assert "7 links to log in, share or print, or of kinds that only fail" in capsys.readouterr().out
+    assert "7 links to log in, share or print, or of kinds that always fail" in capsys.readouterr().out
     crawl(Follower, settings, seeds=seeds)
     assert logins(site) == LAST
     assert len(set(site.paths)) == len(site.paths)
@@ -96,6 +96,6 @@ def test_a_slip_in_the_types_is_doubted(site: MockSite) -> None:
         result = crawl(Follower, settings, seeds=[site.url("/ok")])
         [record] = [record for record in result.records if "did you mean" in record.getMessage()]
         assert (record.levelname, record.getMessage()) == (
-            "WARNING", "cvs is taken as an extension; did you mean csv?",
+            "WARNING", "cvs is used as an extension; did you mean csv?",
         )  # fmt: skip
     assert not crawl(Follower, {"FOCUS_TARGETS": "csv,dat,epub"}, seeds=[site.url("/ok")]).logged("did you mean")

@@ -27,6 +27,7 @@ from scrapy_focus.policies.orderings import BreadthFirst
 from tests.examples import n_examples
 
 IDLE = SimpleNamespace(put_off_hosts=(0, 0.0))  # no host is put off
+DEFAULTS = SimpleNamespace(own_policy=None)
 
 
 def outcome(url: str, arm: int = 0, mime: str = "text/csv") -> Outcome:
@@ -105,8 +106,20 @@ def test_the_time_that_is_left() -> None:
 def view(finds: Finds, advice: str = "") -> View:
     policy = BreadthFirst()
     crawl = Crawl(policy, frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="files")
+    host: Any = SimpleNamespace(
+        status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="files", config=DEFAULTS
+    )
     return View(host, finds, Speed(1.0), advice)
+
+
+def test_the_panel_names_a_policy_that_was_chosen() -> None:
+    """The title has the class of the policy only if the settings name it."""
+    for own, is_named in ((None, False), (BreadthFirst, True)):
+        shown = view(Finds())
+        shown.host.config = SimpleNamespace(own_policy=own)  # type: ignore[assignment]
+        console = Console(file=io.StringIO(), width=100)
+        console.print(draw_panel(shown, 100))
+        assert ("BreadthFirst" in console.file.getvalue()) == is_named  # type: ignore[attr-defined]
 
 
 def test_what_was_found_has_a_name() -> None:
@@ -138,9 +151,9 @@ def test_one_is_said_as_one() -> None:
     seen = {"status": lambda best: now, "pace": SimpleNamespace(put_off_hosts=(1, 2.0))}
     said = "\n".join(progress(SimpleNamespace(**{**vars(view(Finds()).host), **seen})))  # type: ignore[arg-type]
     for line in (
-        "1 request, ", "1 link waits in 1 arm", "1 link waits until a time", "1 answer skipped as too large", "1 link given up",
-        "1 answer that is an error", "1 failed connection: 1 cut", "1 error, see", "1 page rendered, for 0 further requests",
-        "1 host put off",
+        "1 request, ", "1 link of 1 kind queued", "1 link is not due yet", "1 answer skipped as too large", "1 link given up",
+        "1 error response", "1 failed connection: 1 cut", "1 error, see", "1 page rendered, for 0 further requests",
+        "1 host paused",
     ):  # fmt: skip
         assert line in said, line
 
@@ -151,8 +164,8 @@ def test_one_is_said_as_one() -> None:
         (63.4, 600, "the next one is expected to cost 63 requests"),
         (0.2, 101, "the next one is expected to cost 1 request"),
         (2e5, 100,
-         "the next one is expected to cost 200,000 requests; the crawl ends in 100, "
-         "if none comes or is expected for less"),
+         "the next one is expected to cost 200,000 requests; the crawl ends in 100 requests "
+         "unless one is found or expected for less"),
         (math.inf, 600, "the next one is expected to cost inf requests"),
         (250.0, 0, "the next one is expected to cost 250 requests"), (63.4, None, ""), (None, 600, ""),
     ],
@@ -192,7 +205,9 @@ class Counting(BreadthFirst):
 def test_the_panel_has_tables_of_the_policy() -> None:
     """Their first rows, as many as the terminal has room for."""
     crawl = Crawl(Counting(), frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=Counting, pace=IDLE, shown=list, noun="files")
+    host: Any = SimpleNamespace(
+        status=crawl.status, policy=Counting, pace=IDLE, shown=list, noun="files", config=DEFAULTS
+    )
     shown = View(host, Finds(), Speed(1.0), "Ctrl-C stops.", crawl.forecasts.tables())
     rows = {}
     for height in (None, 60, 20, 17, 16, 3):
@@ -217,7 +232,9 @@ def test_the_panel_has_what_the_goal_says() -> None:
             return ["about 3 % are on the topic"]
 
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, goal=Telling())
-    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="pages")
+    host: Any = SimpleNamespace(
+        status=crawl.status, policy=BreadthFirst, pace=IDLE, shown=list, noun="pages", config=DEFAULTS
+    )
     console = Console(file=io.StringIO(), width=100)
     console.print(draw_panel(View(host, Finds(), Speed(1.0), ""), 100))
     shown = console.file.getvalue()  # type: ignore[attr-defined]

@@ -697,7 +697,11 @@ def test_an_importer_of_a_user_is_found_by_its_path(har_project: Path) -> None:
     ("words", "status", "said"),
     [
         (["ours.importers.Wrong", "one.har"], 1, "Error: Wrong yielded str, 'one.har'; yield an Answer of"),
-        (["ours.importers.HarImporter"], 2, "--importer ours.importers.HarImporter cannot be made: ValueError: name a"),
+        (
+            ["ours.importers.HarImporter"],
+            2,
+            "--importer ours.importers.HarImporter cannot be loaded: ValueError: name a",
+        ),
         (
             ["ours.importers.NoImporter", "x"],
             2,
@@ -706,9 +710,9 @@ def test_an_importer_of_a_user_is_found_by_its_path(har_project: Path) -> None:
         (
             ["ours.none.Importer", "x"],
             2,
-            "cannot be made: ModuleNotFoundError: No module named 'ours.none'; outside of a",
+            "cannot be loaded: ModuleNotFoundError: No module named 'ours.none'; outside of a",
         ),
-        (["Importer", "x"], 2, "--importer Importer cannot be made: ValueError: Error loading object 'Importer'"),
+        (["Importer", "x"], 2, "--importer Importer cannot be loaded: ValueError: Error loading object 'Importer'"),
         (
             ["ours.importers.HarImporter", "x", "--warc", "y"],
             2,
@@ -743,7 +747,7 @@ def call(*words: str) -> int:
         (["a.sqlite", "-a", "root=example.org"], "root is 'example.org'; give the URL of the first page"),
         (["a.sqlite", "-a", "root"], "-a takes NAME=VALUE"),
         (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; the only one is root"),
-        (["a.sqlite", "--limits", "3"], "there is no option --limits"),
+        (["a.sqlite", "--limits", "3"], "unknown option --limits"),
         (["a.sqlite", "-a", "root=http://a.b/", "--limit", "0"], "--limit is '0'; it takes a number from 1"),
         (["a.sqlite", "--portal", "20"], "a portal has 200 to 1,000,000 pages"),
         (["a.sqlite", "--portal", "many"], "--portal is 'many'; it takes a number from 1"),

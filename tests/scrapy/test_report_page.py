@@ -106,9 +106,9 @@ def run(server: SiteServer, folder: Path, until: int = 0) -> int:
 def timeless(path: Path) -> str:
     """Return a page or table without the times in it, how often it was started, and what it asked for again."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
-    text = re.sub(r"<li>It sent [\d,]+ requests in all, with .*?\.</li>\n?", "", text)
+    text = re.sub(r"<li>It sent [\d,]+ requests in total, including .*?\.</li>\n?", "", text)
     text = re.sub(r"found in \d+ requests", "found", text)
-    return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
+    return re.sub(r"<dt>(Runs|Total requests)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
 
 
 def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None
     assert "The budget of requests is used up, with" in reader.text
     assert "robots.txt obeyed" in reader.text
     assert "Links to 1 other host were not followed: social.example.org." in reader.text
-    assert done.logged("What was found is listed in")
+    assert done.logged("The results are listed in")
     with (out / "files.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["url"] for row in rows] == [line["url"] for line in files]
@@ -163,7 +163,7 @@ def test_killed_and_resumed_it_is_the_same_page(server: SiteServer, tmp_path: Pa
     folder = tmp_path / "killed"
     for until in (40,):
         assert run(server, folder, until) == -signal.SIGKILL
-        assert "It runs, or it was killed" in write_report(folder / "out").read_text()
+        assert "It is running, or was killed" in write_report(folder / "out").read_text()
     assert run(server, folder) == 0
     assert len(list((folder / "out" / NOTES).iterdir())) == 2
     assert "<dd>2, the first from" in (folder / "out/index.html").read_text()
@@ -180,7 +180,7 @@ def test_interrupted_it_has_a_page(tmp_path: Path) -> None:
         out = tmp_path / "out"
         wait_for(process, lambda: (out / "manifest.jsonl").exists() and len(read_list(out)) > 3)
         page = write_report(out)
-        assert "It runs, or it was killed" in page.read_text()
+        assert "It is running, or was killed" in page.read_text()
         assert len(read_list(out)) > 3
         page.unlink()
         process.send_signal(signal.SIGINT)
@@ -197,7 +197,7 @@ def wait_for(process: subprocess.Popen[bytes], what: Callable[[], bool]) -> None
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("there", "said"),
-    [(".focus/log", "No more notes of this crawl are written"), ("index.html/x", "The page of what was found cannot be written")],
+    [(".focus/log", "The notes of this crawl end here"), ("index.html/x", "The page of the results cannot be written")],
     ids=["notes", "page"],
 )  # fmt: skip
 def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Path, there: str, said: str) -> None:
@@ -240,7 +240,7 @@ def test_roots_that_could_not_be_read_are_on_the_page(server: SiteServer, tmp_pa
     assert "Could not read http://127.0.0.1:9/: the connection was refused." in done.stats["focus/ending_sentence"]
     assert Reader((tmp_path / "index.html").read_text()).text.count("Could not read http://127.0.0.1:9/: the conn") == 1
     NoteBook(tmp_path, resumes=True).close()
-    said = "The crawl was to begin at http://127.0.0.1:9/, too, which could not be read: the connection was refused."
+    said = "The start URL http://127.0.0.1:9/ could not be read: the connection was refused."
     assert said in Reader(write_report(tmp_path).read_text()).text
 
 
@@ -302,8 +302,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert said.out == ""
         assert re.fullmatch(r"Error: [^\n]+\n", said.err)
     assert command.work([str(tmp_path / "not there")], None) == 2  # type: ignore[arg-type]
-    assert "is no folder; name the one in which a crawl stored what it found" in capsys.readouterr().err
+    assert "is not a folder; name the folder with the results of a crawl" in capsys.readouterr().err
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "manifest.jsonl").write_text('{"url": "https://x/a.csv"}\n')
     assert command.work([str(tmp_path / "good")], None) == 0  # type: ignore[arg-type]
-    assert capsys.readouterr().out == f"What was found is in {tmp_path / 'good' / 'index.html'}\n"
+    assert capsys.readouterr().out == f"The results are in {tmp_path / 'good' / 'index.html'}\n"

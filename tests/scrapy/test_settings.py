@@ -131,11 +131,11 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_POLICY": "json.loads"}, "takes a subclass of scrapy_focus.Policy"),
         (
             {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.Omniscient"},
-            "FOCUS_POLICY is Omniscient, which is given the truth",
+            "FOCUS_POLICY is Omniscient, which needs to know",
         ),
         (
             {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.OracleTagPath"},
-            "FOCUS_POLICY is OracleTagPath, which is given the truth",
+            "FOCUS_POLICY is OracleTagPath, which needs to know",
         ),
         ({"FOCUS_POLICY_PARAMS": {"theta_": 1}}, "FOCUS_POLICY_PARAMS is {'theta_': 1}"),
         ({"FOCUS_BUDGET_REQUESTS": "many"}, "FOCUS_BUDGET_REQUESTS is 'many'; it takes a whole number"),
@@ -159,7 +159,10 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_GOAL": "os.nothing"}, "FOCUS_GOAL is 'os.nothing'"),
         ({"FOCUS_GOAL": "os.sep"}, "takes a callable"),
         ({"FOCUS_GOAL": "scrapy_focus.ItemsGoal", "FOCUS_TARGETS": "csv"}, "set one of them"),
-        ({"FOCUS_PLATEAU": True}, 'there is no setting FOCUS_PLATEAU; use FOCUS_STOP = "scrapy_focus.Plateau". All: '),
+        (
+            {"FOCUS_PLATEAU": True},
+            'unknown setting FOCUS_PLATEAU; use FOCUS_STOP = "scrapy_focus.Plateau". All settings: ',
+        ),
         ({"FOCUS_RENDER": "sometimes"}, "FOCUS_RENDER is 'sometimes'; it takes 'never', 'learn' or 'always'"),
         ({"FOCUS_RENDER": True}, "FOCUS_RENDER is True; it takes 'never', 'learn' or 'always'"),
         ({"FOCUS_RENDER_COST": -1}, "FOCUS_RENDER_COST is -1; it takes a number from 0"),

@@ -48,7 +48,7 @@ def test_the_last_line_and_the_page_of_results_say_it(ministry: MockSite, tmp_pa
     assert result.stats["focus/page/shell"] == 1
     (finished,) = result.logged("Finished (")
     assert "1 page may show more in a browser" in finished
-    assert "files left to find: not known" in finished
+    assert "files left to find: unknown" in finished
     assert result.logged("Scripts seem to fill these pages")
 
 

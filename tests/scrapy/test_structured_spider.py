@@ -186,7 +186,7 @@ def test_hosts_are_counted(hosts: Handmade, tmp_path: Path) -> None:
     }  # fmt: skip
     reader = Reader((tmp_path / "index.html").read_text())
     assert str(tmp_path) not in reader.text, "the folder may be anywhere"
-    assert "11 pages were read; 6 of them have 9 entities of what is looked for, on 4 hosts." in reader.text
+    assert "11 pages were read; 6 of them have 9 entities of the wanted types, on 4 hosts." in reader.text
     assert "WebSite 3" in reader.text, "what else there is"
 
 
@@ -338,7 +338,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
             page_of = write_report(tmp_path / "killed")
             n_listed = Counter(entity.url for entity in read_entities(tmp_path / "killed"))
             assert {*n_listed.values()} - {30}, "the kill came between the lines of a page"
-            assert "It runs, or it was killed" in Reader(page_of.read_text()).text
+            assert "It is running, or was killed" in Reader(page_of.read_text()).text
         assert run(server, tmp_path / "killed") == 0
         assert run(server, tmp_path / "killed") == 0, "nothing is added to what has ended"
     found = {name: [(line["url"], line["number"]) for line in lines(tmp_path / name)] for name in ("whole", "killed")}
@@ -360,15 +360,18 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         ({"least": "3"}, "least is '3', and types are given"),
         ({"stay": "maybe"}, "stay is 'maybe'; it takes yes or no"),
         ({"per_domain": "5-2"}, "per_domain is '5-2'; it takes a number of pages"),
-        ({"per_domain": "5", "stay": "yes"}, "per_domain is '5', on one host; limit that crawl by a budget"),
+        (
+            {"per_domain": "5", "stay": "yes"},
+            "per_domain is '5', but the crawl stays on one host; limit it by a budget",
+        ),
         ({"per_host": "0"}, "per_host is '0'; it takes a number of pages: -a per_host=10"),
-        ({"per_host": "5", "stay": "yes"}, "per_host is '5', on one host; limit that crawl by a budget"),
+        ({"per_host": "5", "stay": "yes"}, "per_host is '5', but the crawl stays on one host; limit it by a budget"),
         ({"per_host": "5", "per_domain": "5"}, "per_domain and per_host are two ways to count pages; give one of them"),
         ({"budget": "x"}, "budget is 'x'"),
         ({"out": "."}, "out is '.', a folder"),
         ({"out": "/proc/no/entities.jsonl"}, "cannot write to"),
         ({"folder": "file"}, "cannot write to"),
-        ({"kinds": "Recipe"}, "there is no argument kinds; there are seeds, types, least"),
+        ({"kinds": "Recipe"}, "unknown argument kinds; the arguments are seeds, types, least"),
     ],
     ids=str,
 )
@@ -394,7 +397,7 @@ def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
     """A file that has lines is added to by its own job only."""
     (tmp_path / "entities.jsonl").write_text('{"url": "http://a.test/", "number": 1}\n{"url": "http://a.te')
     for settings in ({}, {"JOBDIR": str(tmp_path / "job")}):
-        with pytest.raises(UsageError, match=r"entities\.jsonl has the results of another crawl"):
+        with pytest.raises(UsageError, match=r"entities\.jsonl contains the results of another crawl"):
             StructuredSpider.from_crawler(Crawler(StructuredSpider, settings), seeds=SEED, folder=str(tmp_path))
     (tmp_path / "job" / "focus").mkdir(parents=True)
     crawler = Crawler(StructuredSpider, {"JOBDIR": str(tmp_path / "job")})

@@ -51,12 +51,13 @@ def test_log_lines_scroll_above_the_footer(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_crawl_shows_a_panel(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``FOCUS_PROGRESS="panel"`` it names the policy and counts requests."""
+    """With ``FOCUS_PROGRESS="panel"`` it names the policy that a user chose, and counts requests."""
     terminal = Terminal(monkeypatch)
     monkeypatch.setattr("scrapy_focus.extensions.REFRESH", 0.01)
-    crawl(Follower, {"FOCUS_PROGRESS": "panel"}, addon=True, seeds=[site.url("/page/0/40")])
+    chosen = {"FOCUS_PROGRESS": "panel", "FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}
+    crawl(Follower, chosen, addon=True, seeds=[site.url("/page/0/40")])
     shown = terminal.getvalue()
-    assert "scrapy_focus: BranchingBandit" in shown
+    assert "scrapy_focus: BreadthFirst" in shown
     assert "request" in shown
     assert "per 100 requests:" in shown
     assert sys.stderr is terminal

@@ -53,8 +53,8 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "bees"}, "where to start?"),
         ({"keywords": "bees", "seeds": "# http://a.test/"}, "where to start?"),
         ({"keywords": "bees", "seeds": "a.test"}, "the file a.test cannot be read"),
-        ({"keywords": "bees", "seeds": "http://a.test/,ftp://b.test/"}, "'ftp://b.test/' in seeds is no URL"),
-        ({"keywords": "bees", "seeds": "http://["}, "'http://[' in seeds is no URL"),
+        ({"keywords": "bees", "seeds": "http://a.test/,ftp://b.test/"}, "'ftp://b.test/' in seeds is not a URL"),
+        ({"keywords": "bees", "seeds": "http://["}, "'http://[' in seeds is not a URL"),
         ({"keywords": " , ", "seeds": SEED}, "keywords is ' , '"),
         ({"keywords": "no/such/file", "seeds": SEED}, "no/such/file cannot be read"),
         ({"keywords": "words.txt", "seeds": SEED}, "words.txt cannot be read"),
@@ -81,7 +81,7 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "bees", "seeds": SEED, "out": "."}, "out is '.'"),
         (
             {"keywords": "bees", "seeds": SEED, "keyword": "x"},
-            "there is no argument keyword; there are seeds, examples",
+            "unknown argument keyword; the arguments are seeds, examples",
         ),
     ],
     ids=str,
@@ -174,7 +174,7 @@ def test_topics_in_settings(tmp_path: Path) -> None:
         ({"positive": "nowhere"}, "nowhere is not a folder"),
         ({"keywords": "bees"}, "it takes a list of words"),
         ({"keywords": ["bees"], "frequency": 2}, "frequency"),
-        ("{nonsense", "which is no JSON"),
+        ("{nonsense", "which is not JSON"),
         (7, "a dict like"),
     ],
     ids=str,
@@ -224,7 +224,7 @@ def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "job" / topic.EXAMPLES).write_bytes(b"not to be lost")
     folder = write_examples(tmp_path)
     for settings in ({}, {"JOBDIR": str(tmp_path / "job")}):
-        with pytest.raises(UsageError, match=r"out\.jsonl has the results of another crawl"):
+        with pytest.raises(UsageError, match=r"out\.jsonl contains the results of another crawl"):
             spider(settings, seeds=SEED, examples=folder, out=out)
     assert (tmp_path / "job" / topic.EXAMPLES).read_bytes() == b"not to be lost"
     (tmp_path / "job" / "focus").mkdir()

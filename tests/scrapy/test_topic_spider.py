@@ -387,4 +387,4 @@ def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -
     assert max(Counter(page["domain"] for page in pages if page["url"] in had).values()) == CAP
     assert sum(page["url"] not in had for page in pages) <= 2 * 16
     assert all(len(page["path"]) == page["depth"] and " % likely to be relevant" in page["why"] for page in pages)
-    assert job.out.with_suffix(".log").read_text().count("The model begins with 60 examples") == 1
+    assert job.out.with_suffix(".log").read_text().count("The model starts with 60 examples") == 1

@@ -50,8 +50,8 @@ def test_a_model_is_trained_judged_and_written(folder: Path, capsys: pytest.Capt
     for name, count in (("on topic", "12"), ("off topic", "9")):
         assert re.search(rf"{name} *│ *{count} │( *[01]\.\d\d\d ± 0\.\d\d\d │){{3}}", said), said
     assert re.search(r"F-macro.*[01]\.\d\d\d ± 0\.\d\d\d", said)
-    assert re.search("Words that say on topic: .*wine", said)
-    assert re.search("Words that say off topic: .*steel", said)
+    assert re.search("Typical words on topic: .*wine", said)
+    assert re.search("Typical words off topic: .*steel", said)
     model = load_relevance("wine.npz")
     assert isinstance(model, LinearRelevance)
     assert f"wine.npz (0.0 MB, {model.digest[:12]})" in said
@@ -71,7 +71,7 @@ def test_precision_where_the_topic_is_rare(folder: Path, capsys: pytest.CaptureF
     assert precisions == sorted(precisions)
     assert precisions[0] < 0.5 < precisions[2] + 0.3
     assert all(float(low) <= float(precision) <= float(high) for *_, precision, low, high in rows)
-    assert re.search(r"the topic: \d of 9, and so few say little", said)
+    assert re.search(r"misjudges: \d of 9, too few for a good estimate", said)
 
 
 def test_a_model_knows_how_frequent_its_topic_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_words_of_vectors_are_known_too(folder: Path, capsys: pytest.CaptureFixt
     lines = [f"{word} 1 0.{i:02}" for i, word in enumerate([*words, "unheard"])]
     (folder / "vectors.txt").write_text("\n".join([f"{len(lines)} 2", *lines]))
     said = call(capsys, *TRAIN, "--vectors", "vectors.txt")
-    assert "Words that it knows by the vectors alone: 1" in said
+    assert "Words known from the vectors only: 1" in said
     model = load_relevance("model.npz")
     assert model.score(["unheard"])[0] != model.score(["nothing"])[0]
     assert "there is no file none.txt" in call(capsys, *TRAIN, "--vectors", "none.txt", expect=1)
@@ -110,7 +110,7 @@ def test_misjudged_and_empty_pages_are_named(folder: Path, capsys: pytest.Captur
     (folder / "off/blank.html").write_text("<script>x</script>")
     said = call(capsys, *TRAIN)
     assert re.search(r"Misjudged \d of 22.*\n  0\.\d\d off topic: off/wrong\.txt", said), said
-    assert "Left out, no text in it: off/blank.html" in said
+    assert "Skipped, no text in it: off/blank.html" in said
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
     ("words", "status", "said"),
     [
         (("focus-train",), 2, "--positive DIR and --negative DIR is missing"),
-        (("focus-train", "--positive", "on"), 2, "--negative DIR is missing: a model learns what tells"),
-        ((*TRAIN, "more"), 2, "there is no argument more"),
-        ((*TRAIN, "--colour"), 2, "there is no option --colour"),
+        (("focus-train", "--positive", "on"), 2, "--negative DIR is missing: a model learns how pages"),
+        ((*TRAIN, "more"), 2, "unexpected argument more"),
+        ((*TRAIN, "--colour"), 2, "unknown option --colour"),
         ((*TRAIN, "--folds", "1"), 2, "--folds is '1'; it takes a number from 2"),
         ((*TRAIN, "--frequency", "3"), 2, "--frequency is '3'; it takes a share of all pages, between 0 and 1"),
         ((*TRAIN, "--frequency", "3 %"), 2, "--frequency is '3 %'; it takes a share"),
         ((*TRAIN, "--neural", "--frequency", "0.03"), 2, "--frequency is for the linear model"),
-        ((*TRAIN, "--epochs", "3"), 2, "--epochs belongs to --neural"),
+        ((*TRAIN, "--epochs", "3"), 2, "--epochs needs --neural"),
         (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
@@ -163,7 +163,7 @@ def test_a_neural_model_needs_pytorch(folder: Path, capsys: pytest.CaptureFixtur
     except ImportError:
         assert 'needs PyTorch: pip install "scrapy-focus[neural]"' in call(capsys, *TRAIN, "--neural", expect=2)
     else:
-        assert "Words that say" not in call(capsys, *TRAIN, "--neural", "--epochs", "1", "--folds", "2")
+        assert "Typical words" not in call(capsys, *TRAIN, "--neural", "--epochs", "1", "--folds", "2")
         assert type(load_relevance("model.npz")).__name__ == "NeuralRelevance"
 
 
@@ -182,8 +182,8 @@ def test_keywords_are_expanded(folder: Path, capsys: pytest.CaptureFixture[str])
     words = keywords(folder, "wine", "grape", "red wine", "zinfandel")
     said = call(capsys, *words, "--vectors", "vectors.txt", "--out", "more.txt")
     assert "threshold 0.000" in said
-    assert "phrases have no part in it: red wine" in said
-    assert "the vectors do not know: zinfandel" in said
+    assert "phrases are not used: red wine" in said
+    assert "without a vector: zinfandel" in said
     assert "  0.707 bottle (nearest wine 0.707)" in said
     assert "  0.547 cellar (nearest wine 0.995)" in said
     assert "  -0.500 engine: 0.500 short; nearest grape 0.000, but wine -1.000" in said
@@ -204,10 +204,10 @@ def test_vectors_can_be_trained(folder: Path, capsys: pytest.CaptureFixture[str]
     said = call(capsys, *keywords(folder, "wine", "grape"), "--train", ".")
     assert "threshold" in said
     assert re.search(r"  -?0\.\d\d\d (vineyard|cellar|harvest|bottle|cork)", said)
-    assert "Warning: the vectors come from 142 pages" in said
-    assert re.search("left out .* as frequent off the topic, or on few pages: .*shop", said)
+    assert "Warning: the vectors are trained on 142 pages" in said
+    assert re.search("skipped .* as frequent off the topic, or on few pages: .*shop", said)
     assert not re.search("^  .* (the|shop|steel) ", said, re.MULTILINE)
-    assert "has no pages but those on the topic" in call(capsys, *keywords(folder, "wine", "grape"), "--train", "on")
+    assert "contains only pages on the topic" in call(capsys, *keywords(folder, "wine", "grape"), "--train", "on")
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
     assert len(set(new)) == len(new)
     assert set(new) <= born
     page = (out / "index.html").read_text()
-    assert "What the policy Foragers shows of itself" in page
+    assert "(policy: Foragers)" in page
     assert "Which pages are watched" in page
     assert (out / "fresh.csv").read_text("utf-8-sig").count(f"\n{url}") > 0
     assert "Interrupted, with" in page
@@ -238,7 +238,7 @@ def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
         ({"duration": "0d"}, "duration is '0d'"),
         ({"budget": "-1"}, "budget is '-1'"),
         ({"sitemaps": "maybe"}, "sitemaps is 'maybe'"),
-        ({"interval": "1h"}, "there is no argument interval"),
+        ({"interval": "1h"}, "unknown argument interval"),
     ],
 )
 def test_what_cannot_be_meant_is_said(arguments: dict[str, str], said: str) -> None:
@@ -260,7 +260,7 @@ def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) 
     """In one line, with status 2; a dry run prints what would be sent, and creates nothing."""
     for words, said in (
         (["watch"], "what to watch? Give a URL"),
-        (["watch", "example.org"], "how many requests may it send? Give a rate"),
+        (["watch", "example.org"], "give a rate of requests"),
     ):
         status, printed = run(tmp_path, *words)
         assert (status, printed.count("\n")) == (2, 1)

@@ -1,1 +1,1 @@
-"""Finds data files, and stores them: ``scrapy focus-files``, ``scrapy crawl datasets``."""
+"""Find and store data files: ``scrapy focus-files``, ``scrapy crawl datasets``."""

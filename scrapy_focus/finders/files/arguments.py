@@ -1,4 +1,4 @@
-"""What a search for files is asked to do."""
+"""Arguments of a search for files."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def _read_types(given: str, called: Called) -> list[str]:
-    """Return types of files, each as a user wrote it."""
+    """Return types of files, as the user wrote them."""
     from scrapy_focus.goals.files import FilesGoal
     from scrapy_focus.web.wanted import split_words
 
     try:
         words = split_words(given)
-        FilesGoal(types=words)  # which refuses those that make no sense
+        FilesGoal(types=words)  # raises an error for invalid types
     except ConfigError as error:
         raise UsageError(f"{called}: {error}") from error
     return words
@@ -47,27 +47,25 @@ class FilesArguments(FinderArguments):
     root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)
     targets: list[str] = argument(
         _read_types, default="data", option="types", metavar="TYPES",
-        help="what to look for, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
-        "regular expressions of URLs, which have letters that no extension has (/download/). Default: data, all "
-        "kinds of data files and documents",
+        help="look for these types, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
+        "regular expressions for URLs, such as /download/. Default: data, which means all kinds of data files and "
+        "documents",
     )  # fmt: skip
     budget: int | None = budget_argument()
     out: str = argument(read_text, default="found")
-    new_only: bool = argument(
-        read_one, switch="1", help="ask for no file that an earlier crawl with the same folder found"
-    )
+    new_only: bool = argument(read_one, switch="1", help="skip files that an earlier crawl with the same folder found")
     sitemaps: bool = sitemaps_argument()
     rate: Rate | None = argument(
         read_rate, metavar="N/day",
-        help="keep what is found current, with so many requests (200/day, 10/h): pages and files are fetched again as "
-        "often as they are expected to change, and the crawl does not end by itself",
+        help="keep the files current with at most this many requests (200/day, 10/h): revisit pages and files as often "
+        "as they are expected to change, until you stop the crawl",
     )  # fmt: skip
 
     def check(self, names: Names) -> None:
         if self.rate and self.new_only:
             raise UsageError(
-                f"{names.of('new_only')} and {names.of('rate')} are given; a crawl that keeps files current asks for "
-                "them: leave one"
+                f"{names.of('new_only')} and {names.of('rate')} are given; a crawl that keeps files current requests "
+                "known files: remove one of them"
             )
 
     @property
@@ -76,7 +74,7 @@ class FilesArguments(FinderArguments):
 
     @cached_property
     def goal(self) -> FilesGoal:
-        """What says of a response whether it is looked for."""
+        """The goal, which decides whether a response is a wanted file."""
         from scrapy_focus.goals.files import FilesGoal
 
         return FilesGoal(types=self.targets, stored=True)
@@ -86,7 +84,8 @@ class FilesArguments(FinderArguments):
         from scrapy_focus.web.wanted import slips
 
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.targets)]
-        return f"files of the types {self.goal.wanted}{''.join(doubts)}"
+        wanted = f"{self.goal.wanted}"
+        return f"{'data files' if wanted == 'data' else f'files of type {wanted}'}{''.join(doubts)}"
 
     @property
     def sends(self) -> str:

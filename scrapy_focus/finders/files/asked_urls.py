@@ -1,11 +1,11 @@
-"""What earlier crawls asked for besides files: pages to look at again, for what is new on them.
+"""Pages that earlier crawls requested, to be revisited for new links.
 
-New pages with files are linked where old ones are, so pages that led to several of these (topics, listings) are looked
-at first, by how many that were. New files on old pages are rare; they come where several stand on a page, rather than
-on one that has its only file. So pages with files come next, those of sections with most files on a page first, and all
-else comes last. Each look is a link of its own kind, in the place of all pages of its section that are looked at, and
-the policy learns what they are worth by pulling some. A link that no crawl saw is judged by its section, too: what
-earlier crawls found on such pages is known before the first pull.
+New pages with files are linked where old ones are, so pages that led to several pages with files (topics, listings)
+come first, ordered by their number. New files on old pages are rare; they appear on pages with several files rather
+than on pages with one. So pages with files come next, those of sections with the most files per page first, and all
+others come last. Each revisit is a link of a separate kind, one for each section, and the policy learns their value by
+following some. A new link is also judged by its section: what earlier crawls found on similar pages is known before
+the first request.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 ASKED = ".focus/asked.jsonl"
 
 What = Literal["page", "other"]
-Brought = Literal["files", "leads", "none"]  # what links on a page led to: files, pages that brought files, or neither
-Turn = Literal["lead", "file", "other"]  # what led to several pages with files; to one, or to files; neither
+Brought = Literal["files", "leads", "none"]  # what links on a page led to: files, pages with files, or neither
+Turn = Literal["lead", "file", "other"]  # led to several pages with files; to one, or to files; to neither
 
-_MOST = 20_000  # that are asked for again
-_KEPT = 500_000  # of which it is remembered that they were asked for
+_MOST = 20_000  # pages that are revisited
+_KEPT = 500_000  # requested URLs that are remembered
 _DIGITS = re.compile(r"\d+")
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][A-Za-z]{2})?")  # as a folder
-_FOLDERS = 2  # of a path that tell of what kind a page is
-_LONGEST = 60  # characters of them
+_FOLDERS = 2  # folders of a path that define a section
+_LONGEST = 60  # characters of these folders
 _STEPS = 20  # clicks from a page to a page with files that are followed back
-_LEAST = 3  # pages of a section that brought files ...
-_SHARE = 0.5  # ... and share of all its pages, from which on new ones are expected to
+_LEAST = 3  # pages of a section that had files ...
+_SHARE = 0.5  # ... and their share of its pages, at which new pages are expected to have files
 _MANY = 20  # pages of a section ...
-_POOR = 0.05  # ... of which so few brought files or led to such that new ones are expected not to
-_DULL = "again/dull"  # the place of those
-_LAST = 3  # turn of what is looked at last
-_SEVERAL = 2.0  # pages with files to which a page led, from which on it is looked at first
+_POOR = 0.05  # ... and the share with files or links to them below which new pages are not expected to have any
+_DULL = "again/dull"  # the place of such pages
+_LAST = 3  # turn of the last pages
+_SEVERAL = 2.0  # pages with files that a page must lead to, to come first
 
 
 class Look(NamedTuple):
-    """What is asked for again, and where it stands: a tag path that no page has."""
+    """A URL to revisit, and its place: a tag path that no page has."""
 
     url: str
     place: str
@@ -56,17 +56,17 @@ class Look(NamedTuple):
 
 @dataclass(slots=True)
 class Section:
-    """Pages whose URLs have a pattern in common."""
+    """Pages whose URLs share a pattern."""
 
     pages: int = 0
-    paid: int = 0  # of these, that brought files
+    paid: int = 0  # pages with files among these
     files: int = 0
-    led: int = 0  # pages that led to such
+    led: int = 0  # pages that led to pages with files
     leads: int = 0  # pages with files that they led to
 
 
 class Asked:
-    """The URLs that the crawls of a folder asked for, but for files.
+    """The URLs that the crawls of a folder requested, except files.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Asked:
         self.crawl = crawl
         self.before: dict[str, What] = {}
         self._noted: set[str] = set()
-        self._seen_on: dict[str, str] = {}  # by URL: the page on which an earlier crawl saw it first
+        self._seen_on: dict[str, str] = {}  # by URL: the page where an earlier crawl first saw it
         cut_line(self.path)
         for line in read_lines(self.path, url=str, crawl=int, page=str):
             self._read(line)
@@ -98,16 +98,16 @@ class Asked:
             self._seen_on.setdefault(url, intern(line.get("page") or ""))
 
     def note(self, url: str, what: What, page: str = "") -> None:
-        """Note that this crawl asked for a URL that it saw on a page, and what it was; once each."""
+        """Note that this crawl requested a URL from a page, and what it was; once each."""
         if url not in self._noted and self.before.get(url) != what and len(self._noted) < _KEPT:
             self._noted.add(url)
             add_line(self.path, {"url": url, "what": what, "page": page, "crawl": self.crawl})
 
     def place_of_new(self, url: str) -> str:
-        """Return where a link stands that no crawl saw before: ``""`` for where it is on its page.
+        """Return the place of a link that no crawl saw before: ``""`` for its place on the page.
 
-        Links to pages like those that brought files have a place of their own, and so have those to pages like many
-        that neither did nor led to such.
+        Links to pages similar to those with files have a separate place, as have links to pages similar to many
+        without files or links to them.
         """
         section = self._sections.get(pattern := pattern_of(url)) if self._sections else None
         if section is None:
@@ -118,21 +118,21 @@ class Asked:
         return _DULL if poor else ""
 
     def again(self) -> list[Look]:
-        """Return what is asked for again, 20,000 at most, what is worth most first.
+        """Return the pages to revisit, 20,000 at most, the most valuable first.
 
         First come pages that led to several pages with files, and others of a section where most did; then pages with
-        files, those of sections with many on a page first; then what led to one; then all else.
+        files, those of sections with many files per page first; then pages that led to one; then all others.
         """
         looks = sorted((self._look(url, what) for url, what in self.before.items()), key=lambda each: each[:2])
         return [look for *_, look in looks[:_MOST]]
 
     def _look(self, url: str, what: What) -> tuple[int, float, Look]:
-        """Return a look at a page, and when it comes: the smaller, the earlier."""
+        """Return a revisit of a page, and its sort key: the smaller, the earlier."""
         section, led = self._sections.get(pattern_of(url)), self._leads[url]
         if what != "page" or section is None:
             return _LAST, 0.0, Look(url, place_of(url, what, "none"), "other")
         if self._files[url]:
-            files = section.files / section.paid  # on a page that has any
+            files = section.files / section.paid  # per page with files
             return 1 if files > 1 else 2, -files, Look(url, place_of(url, what, "files"), "file")
         leads = section.leads / section.pages
         if led + leads >= _SEVERAL or leads >= 1:
@@ -142,7 +142,7 @@ class Asked:
         return _LAST, 0.0, Look(url, place_of(url, what, "none"), "other")
 
     def _read_sections(self) -> dict[str, Section]:
-        """Return what is known of the pages of each section, by the pattern of their URLs."""
+        """Return the counts of each section, by the pattern of its URLs."""
         sections: dict[str, Section] = {}
         for url, what in self.before.items():
             if what == "page" and (pattern := pattern_of(url)):
@@ -155,7 +155,7 @@ class Asked:
         return sections
 
     def _count_leads(self) -> Counter[str]:
-        """Return to how many pages with files each page led, in any number of steps."""
+        """Return the number of pages with files that each page led to, in any number of steps."""
         leads: Counter[str] = Counter()
         for url in self._files:
             page, path = self._seen_on.get(url, ""), {url}
@@ -167,7 +167,7 @@ class Asked:
 
 
 def place_of(url: str, what: What, brought: Brought) -> str:
-    """Return where a URL that is asked for again stands: with all of its section that were alike, in any language.
+    """Return the place of a URL to revisit, shared by all similar pages of its section, in any language.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def place_of(url: str, what: What, brought: Brought) -> str:
 
 
 def pattern_of(url: str) -> str:
-    """Return what the URLs of a section have in common, in any language; ``""`` for what is no URL."""
+    """Return the common pattern of the URLs of a section, in any language; ``""`` for an invalid URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
     from scrapy_focus.finders.kit.records.crawls import Last
 
-#: Requests that the next file may be expected to cost where nobody says when the crawl ends: of the limits that were
-#: measured on recorded sites, the lowest that lost next to nothing on each of them.
+#: The default limit of the expected cost of the next file, in requests: among the limits measured on recorded sites,
+#: the lowest that lost almost no file on any of them.
 COST_LIMIT = 200
 
-_LIMITS = (  # settings that end a crawl, or let it come back
+_LIMITS = (  # settings that end a crawl, or make it revisit pages
     "FOCUS_BUDGET_REQUESTS", "FOCUS_BUDGET_BYTES", "FOCUS_BUDGET_SECONDS", "FOCUS_BUDGET_RATE", "FOCUS_STOP",
     "CLOSESPIDER_ITEMCOUNT", "CLOSESPIDER_PAGECOUNT", "CLOSESPIDER_TIMEOUT",
 )  # fmt: skip
@@ -41,26 +41,26 @@ class FilesCommand(FindCommand):
     arguments = "URL|FILE... [options]"
     summary = "Find the files of a site, with few requests"
     details = (
-        "Find and store the data files of a site, or all files of the types that --types names. The crawl begins at "
-        "URL, and learns which links lead to files. It stays on the hosts of its URLs, obeys robots.txt, and sends a "
-        "request a second. Stop it with Ctrl-C; the same command resumes there, and with a larger --budget after its "
-        "end, too."
+        "Find and store the data files of a site, or the files of the types given by --types. The crawl starts at "
+        "URL, and learns which links lead to files. It stays on the hosts of its URLs, obeys robots.txt, and sends one "
+        "request per second. Stop it with Ctrl-C; the same command resumes it. After it has ended, the same command "
+        "with a larger --budget continues it."
     )
     folder = "found"
     list_name = MANIFEST
-    _has_learned = False  # whether an earlier crawl of the folder says what files cost
+    _has_learned = False  # whether an earlier crawl of the folder learned what files cost
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
             "--cost-limit", metavar="N",
-            help="stop when the next file is expected to cost more than N requests, and none came for three times as "
-            f"many, or fifteen times before the first; 0: follow every link. Default: {COST_LIMIT}, or none with "
-            "--budget, --rate or a limit in settings",
+            help="stop when the next file is expected to cost more than N requests, and none was found in the last "
+            f"3*N requests (15*N before the first file); 0: follow every link. Default: {COST_LIMIT}, or none with "
+            "--budget, --rate or a limit in the settings",
         )  # fmt: skip
         parser.add_argument(
             "--again", action="store_true",
-            help="begin the next crawl with the folder, where the last one could resume",
+            help="begin a new crawl with the folder, even if the last one could resume",
         )  # fmt: skip
 
     def takes(self) -> type[FinderArguments]:
@@ -80,7 +80,7 @@ class FilesCommand(FindCommand):
         limit = self._limit_cost(opts)
         out = None if opts.out == PIPE else Path(opts.out)
         if opts.again and out is None:
-            raise UsageError(f"--again begins the next crawl with a folder, and --out is {PIPE}; name a folder")
+            raise UsageError(f"--again needs a folder, and --out is {PIPE}; name a folder")
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
         limits |= {name: self._budget_of(name, asked.budget) for name in ("requests", "bytes", "seconds")}
         urls = asked.starts.urls
@@ -90,17 +90,17 @@ class FilesCommand(FindCommand):
         return Plan(given=given, asked=asked, out=out, state=state, resumes=resumes, goes_on=goes_on, again=opts.again)
 
     def _limit_cost(self, opts: argparse.Namespace) -> float | None:
-        """Set what the next file may cost, and return what the user said of it."""
+        """Set the cost limit, and return the one that the user chose."""
         if opts.cost_limit is not None:
             limit = _not_negative("--cost-limit", opts.cost_limit)
             self._force("FOCUS_COST_LIMIT", limit)
             return limit
         if not (opts.budget or opts.rate) and _has_no_limit(self.settings):
-            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # which gives way to whoever sets it
+            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # a default that any other source overrides
         return None
 
     def _budget_of(self, name: str, requests: int | None) -> float | None:
-        """Return how much may be used of what there are budgets of, ``None`` for any number."""
+        """Return a budget, ``None`` for no limit."""
         from scrapy_focus.config import Config
         from scrapy_focus.core.errors import ConfigError
 
@@ -113,7 +113,7 @@ class FilesCommand(FindCommand):
         try:
             return budgets[name].of(self.settings)
         except ConfigError:
-            return None  # the crawl says so
+            return None  # the crawl reports it
 
     def begin(self, plan: Plan) -> None:
         if plan.out is not None:
@@ -129,14 +129,14 @@ class FilesCommand(FindCommand):
         try:
             limit = Config.cost_limit.of(self.settings)
         except ConfigError:
-            return ""  # the crawl says so
+            return ""  # the crawl reports it
         if limit is None:
             return ""
         rule, requests = CostLimit(limit), "request" if limit == 1 else "requests"
         first = "" if self._has_learned else f", or {rule.first:,} before the first file"
         return (
             f"when the next file is expected to cost more than {limit:,.10g} {requests} and {rule.patience:,} in a row "
-            f"brought none{first} (--cost-limit 0: when no link is left)"
+            f"found none{first} (to follow every link: --cost-limit 0)"
         )
 
     def in_my_words(self, message: str) -> str:
@@ -144,7 +144,7 @@ class FilesCommand(FindCommand):
 
 
 def _has_no_limit(settings: BaseSettings) -> bool:
-    """Whether no other setting says when the crawl ends, and its policy can tell what the next file costs."""
+    """Whether no other setting ends the crawl, and its policy can predict the cost of the next file."""
     from scrapy_focus.finders.files.next_crawl import policy_of
 
     if any(settings[name] for name in _LIMITS):
@@ -152,22 +152,22 @@ def _has_no_limit(settings: BaseSettings) -> bool:
     try:
         policy = policy_of(settings)
         return issubclass(policy, ExpectsCost) and not issubclass(policy, FetchesAgain)
-    except Exception:  # whatever a module does when it is imported; the crawl says so
+    except Exception:  # importing a module may raise anything; the crawl reports it
         return False
 
 
 def _goes_on(out: Path, urls: list[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
-    """Whether this is the last crawl of a folder again, with a higher limit than that for which it ended, or none."""
+    """Whether this repeats the last crawl of a folder with a higher limit than the one that ended it, or none."""
     from scrapy_focus.finders.kit.records.crawls import can_go_on
 
     try:
         return can_go_on(out, urls, fixed, limits)
     except OSError:
-        return False  # the crawl says so
+        return False  # the crawl reports it
 
 
 def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[str, bool]:
-    """Say which crawl of a folder this is, and whether it resumes; ``UsageError`` if another was interrupted there."""
+    """Return the number of the crawl in words, and whether it resumes; ``UsageError`` if another was interrupted."""
     from scrapy_focus.finders.kit.records.crawls import JOB, last_crawl, roots_of
 
     last = last_crawl(out)
@@ -178,7 +178,7 @@ def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[s
     if set(began) != set(urls):
         raise UsageError(
             f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, --again to "
-            "begin another crawl, or another folder with --out"
+            "begin a new crawl, or another folder with --out"
         )
     return f"crawl {last.number} with this folder resumes", True
 

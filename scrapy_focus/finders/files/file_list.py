@@ -1,8 +1,8 @@
-"""The files of a folder, over all crawls that wrote to it: what is known of a URL, and what a crawl makes of it.
+"""The files of a folder, over all crawls that wrote to it: known URLs, and the state of each file.
 
-The list (``manifest.jsonl``) is only added to: a line for each file and crawl in which it was seen, and the last line
-of a URL counts. A second URL with the same content is no file of its own, but has to be known in the next crawl; it
-stands in a list beside it, which nobody reads but the crawls.
+The list (``manifest.jsonl``) is append-only: it has a line for each file and each crawl that saw it, and the last line
+of a URL counts. A second URL with the same content is not a separate file, but the next crawl must know it; it is kept
+in another list, which only crawls read.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ class Known(NamedTuple):
     """The last line of a file."""
 
     url: str
-    link: str  # what was asked for, which may have redirected to the URL
+    link: str  # the requested URL, which may have redirected to the URL
     mime: str
     size: int  # bytes
     sha256: str
-    page: str  # URL of the page on which it was found
+    page: str  # URL of the page with the link
     anchor: str  # text of the link to it
-    name: str  # as its server or URL calls it
+    name: str  # from its server or URL
     path: str  # where it is stored, relative to the folder
     etag: str
     last_modified: str
     state: State
-    crawl: int  # in which it was seen last
-    is_copy: bool  # whether another URL has the same content, and is the one in the list
-    cut: bool = False  # whether it is known not to be all of it
+    crawl: int  # that saw it last
+    is_copy: bool  # whether another URL with the same content is the one in the list
+    cut: bool = False  # whether it is known to be incomplete
 
 
 class Verdict(NamedTuple):
-    """What a crawl makes of a file that it got."""
+    """How a crawl treats a file that it received."""
 
     state: State
-    path: str  # where its content is, or is to be stored, relative to the folder
-    is_stored: bool  # whether it is there
-    is_noted: bool  # whether this crawl has a line of it already
-    is_again: bool  # whether this crawl got the same content from another URL
-    is_copy: bool  # whether it belongs to the copies, and not to the list
+    path: str  # of its content, stored or to be stored, relative to the folder
+    is_stored: bool  # whether it is already stored
+    is_noted: bool  # whether this crawl already has a line for it
+    is_again: bool  # whether this crawl received the same content from another URL
+    is_copy: bool  # whether it belongs to the copies, not to the list
 
 
 class FileList:
@@ -70,11 +70,11 @@ class FileList:
     out
         The folder.
     crawl
-        The number of this crawl. Lines of it that are there already come from an earlier run of it.
+        The number of this crawl. Existing lines with this number are from an earlier run of it.
 
     Notes
     -----
-    *Memory*: about a kilobyte a file.
+    *Memory*: about a kilobyte per file.
 
     Raises
     ------
@@ -87,10 +87,10 @@ class FileList:
         self.crawl = crawl
         self.before: dict[str, Known] = {}  # by URL: the last line of an earlier crawl
         self.now: dict[str, Known] = {}  # by URL: the last line of this crawl
-        self.n_known = 0  # files of earlier crawls, or their contents, that this one got
-        self.to_send = 0  # requests that it takes to ask for all files of earlier crawls that this one did not see
-        self._earlier: dict[str, str] = {}  # where each content of earlier crawls is
-        self._seen: dict[str, tuple[str, str]] = {}  # URL of each content that this crawl got, and where it is
+        self.n_known = 0  # files of earlier crawls, or their contents, that this one received
+        self.to_send = 0  # requests needed for all files of earlier crawls that this one has not seen
+        self._earlier: dict[str, str] = {}  # path of each content of earlier crawls
+        self._seen: dict[str, tuple[str, str]] = {}  # URL and path of each content that this crawl received
         for path in (out / MANIFEST, out / COPIES):
             cut_line(path)
             for line in read_lines(path, **_KINDS):
@@ -100,35 +100,35 @@ class FileList:
         self._links = {known.link: url for url, known in self.before.items() if known.link != url}
 
     def find(self, url: str) -> Known | None:
-        """Return what earlier crawls know of a URL, or of what it redirected to."""
+        """Return the last line of an earlier crawl about a URL, or about its redirect target."""
         return self.before.get(url) or self.before.get(self._links.get(url, ""))
 
     def last(self, url: str) -> Known | None:
-        """Return the last line of a URL, of this crawl or an earlier one."""
+        """Return the last line of a URL in this crawl or an earlier one."""
         return self.now.get(url) or self.before.get(url)
 
     def is_listed(self, url: str) -> bool:
-        """Whether a URL is that of a file that was there when it was asked for last."""
+        """Whether a URL is that of a file that existed at its last request."""
         known = self.find(url)
         return known is not None and known.state != "gone"
 
     def to_check(self) -> list[Known]:
-        """Return the files of earlier crawls that this one did not see, those first that were seen longest ago."""
+        """Return the files of earlier crawls that this one has not seen, the least recently seen first."""
         left = [known for url, known in self.before.items() if url not in self.now and known.state != "gone"]
         return sorted(left, key=lambda known: (known.is_copy, known.crawl))
 
     def where(self, path: str) -> Path:
-        """Return where a file is whose line has this path."""
+        """Return the absolute path of a file from the path in its line."""
         return self.out / path
 
     def judge(self, url: str, name: str, sha256: str) -> Verdict:
-        """Return what this crawl makes of a content from a URL, and where it is, or is to be stored."""
+        """Return how this crawl treats a content from a URL, and the path of the content."""
         before, (first, path) = self.before.get(url), self._seen.get(sha256, ("", self._earlier.get(sha256, "")))
         is_stored = bool(path) and self.where(path).is_file()
         is_again = bool(first) and first != url
         is_noted = url in self.now and self.now[url].sha256 == sha256
         state: State = "changed"
-        if is_noted or url not in self.now:  # else this crawl has another version of it
+        if is_noted or url not in self.now:  # otherwise this crawl has another version of it
             state = self._state(before, sha256)
         is_copy = is_again
         if before is not None:
@@ -143,7 +143,7 @@ class FileList:
         )
 
     def _state(self, before: Known | None, sha256: str) -> State:
-        """Return the state of a content whose URL had what `before` says after the last crawl."""
+        """Return the state of a content whose URL had the line `before` after the last crawl."""
         if before is None:
             return "same" if sha256 in self._earlier else "new"
         if before.sha256 == sha256:
@@ -156,7 +156,7 @@ class FileList:
         self._add(known_of(line, is_copy=is_copy))
 
     def counts(self) -> dict[str, int]:
-        """Return how many files of the list are in each state, and were not seen in this crawl (``"unseen"``)."""
+        """Return the number of files in each state, including those not seen in this crawl (``"unseen"``)."""
         found = dict.fromkeys(("new", "changed", "same", "gone", "unseen"), 0)
         for known in {**self.before, **self.now}.values():
             if not known.is_copy:
@@ -184,7 +184,7 @@ class FileList:
             yield known.path
 
     def _give(self, url: str, name: str, sha256: str) -> str:
-        """Return a path for a content; what a kill left there without a line is written again."""
+        """Return a path for a content; a file without a line, left by a kill, is overwritten."""
         while True:
             path = f"{FILES}/{self._names.give(url, name)}"
             there = self.where(path)
@@ -193,7 +193,7 @@ class FileList:
 
 
 def known_of(line: dict[str, Any], *, is_copy: bool = False) -> Known:
-    """Return what a line says; earlier versions of this package left out some of it."""
+    """Return the values of a line; earlier versions of this package did not write all fields."""
     url = str(line.get("url", ""))
     return Known(
         url=url, link=str(line.get("link") or url), mime=intern(str(line.get("mime", ""))),
@@ -212,7 +212,7 @@ def read_files(out: Path) -> dict[str, Known]:
 
 
 def relative(path: str) -> str:
-    """Return a path of a line relative to the folder: lines of earlier versions have it from where the crawl ran.
+    """Return the path in a line relative to the folder; in earlier versions, it was relative to the working folder.
 
     Examples
     --------
@@ -224,18 +224,18 @@ def relative(path: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path of a line is one below the folder of files."""
+    """Whether the path in a line is below the folder of files."""
     parts = PurePosixPath(path).parts
     return len(parts) > 1 and parts[0] == FILES and ".." not in parts
 
 
 def _is_known(known: Known) -> bool:
-    """Whether a line of this crawl is of a file that an earlier crawl found."""
+    """Whether a line of this crawl is about a file that an earlier crawl found."""
     return not known.is_copy and known.state in ("same", "changed")
 
 
 def _requests_for(known: Known) -> int:
-    """Return how many requests it takes to ask for a file."""
+    """Return the number of requests that fetching a file takes."""
     return 0 if known.state == "gone" else 1 + (known.link != known.url)
 
 

@@ -1,8 +1,7 @@
-"""Where a file is stored: in folders that a person can use, and never outside, whatever its server calls it.
+"""Paths for stored files: readable for people, and never outside the folder, whatever name the server sends.
 
-Names come from strangers, and are read by people, on file systems of every kind. So a path is always of three parts
-(host, section, name), none of which can be a way up, hidden, or reserved anywhere; and no two paths are the same where
-case does not count.
+Names are not trusted, are read by people, and must work on every file system. So a path always has three parts (host,
+section, name). No part is a parent folder, hidden, or reserved on any system, and no two paths differ only in case.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _BLANK = re.compile(r"\s+")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$|clock\$)(?:\..*)?", re.IGNORECASE)
 _LONGEST = 150  # bytes of a name: file systems take 255, and names are copied elsewhere
 _FOLDER = 60  # bytes of a host or a section
-_ENDING = 20  # bytes of an extension that stays when a name is cut
-_READ = 2000  # characters of a name or URL that are looked at
-_TOP = "top"  # section of what stands in no folder
+_ENDING = 20  # bytes of an extension that is kept when a name is cut
+_READ = 2000  # characters of a name or URL that are read
+_TOP = "top"  # section of files in no folder
 
 
 def safe_name(text: str, longest: int = _LONGEST) -> str:
-    r"""Return a name for a file or folder that is safe on every file system, of so many bytes at most; never empty.
+    r"""Return a name for a file or folder that is safe on every file system, limited in bytes; never empty.
 
     Examples
     --------
@@ -63,12 +62,12 @@ def folder_of(url: str) -> str:
 
 
 class Names:
-    """Gives every file a path of its own, relative to the folder of files; a name that is taken gets a number.
+    """Gives every file a unique path, relative to the folder of files; a name that is taken gets a number.
 
     Parameters
     ----------
     taken
-        Paths that were given before.
+        Paths given earlier.
 
     Examples
     --------
@@ -79,10 +78,10 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {_same(path) for path in taken}
-        self._next: dict[str, int] = {}  # number that is tried first for each path
+        self._next: dict[str, int] = {}  # the number to try first for each path
 
     def give(self, url: str, name: str) -> str:
-        """Return the path for a file of this name from this URL; it is taken from now on."""
+        """Return and reserve the path for a file of this name from this URL."""
         folder, name = folder_of(url), safe_name(name)
         path = f"{folder}/{name}"
         first = _same(path)
@@ -101,5 +100,5 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _same(path: str) -> str:
-    """Return what is the same for all paths that a file system may take for one."""
+    """Return a key that is equal for all paths that a file system may treat as one."""
     return unicodedata.normalize("NFKC", path).casefold()

@@ -1,6 +1,6 @@
-"""Reads the list of files of a folder, line by line of what crawls wrote there, for those who show it.
+"""Read the list of files of a folder, for the page and the table.
 
-The folder may come from somebody else, and the list names files: nothing outside of the folder is ever named.
+The folder may be from an unknown source, and the list contains paths: no path outside the folder is ever returned.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from scrapy_focus.web.mime import FILE_TYPES, effective_mime, extension
 from scrapy_focus.web.url_parts import parts_of, section_of
 
 _BY_MIME = {mime: name for name, mimes in reversed(FILE_TYPES.items()) for mime in mimes}
-_SURROGATE = re.compile("[\ud800-\udfff]")  # in a name that no file has
+_SURROGATE = re.compile("[\ud800-\udfff]")  # invalid in file names
 _LONGEST_KIND = 40  # characters
 
 
 class Listed(NamedTuple):
-    """One file of the list."""
+    """A file of the list."""
 
     url: str
     name: str
     kind: str  # extension or MIME type
     host: str
-    section: str  # first part of the path of the page that led there
+    section: str  # first part of the path of that page
     size: int  # bytes
-    page: str  # URL of the page that led there
+    page: str  # URL of the page with the link
     anchor: str  # text of its link
-    path: str  # of the file, relative to the folder, with slashes; "": not known
-    state: str  # in the last crawl: "new", "changed", "same", "gone", or "unseen" by it; "": not known
-    crawl: int  # in which it was seen last; 0: not known
+    path: str  # of the file, relative to the folder, with slashes; "": unknown
+    state: str  # in the last crawl: "new", "changed", "same", "gone" or "unseen"; "": unknown
+    crawl: int  # that saw it last; 0: unknown
     at: str  # ISO 8601
     mime: str
     sha256: str
-    cut: str = ""  # "yes" if it is known not to be all of it
+    cut: str = ""  # "yes" if it is known to be incomplete
 
 
 def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
-    """Return the files of a folder in the order in which they were found first; linear in the lines of its list.
+    """Return the files of a folder in the order in which they were first found; linear in the lines of its list.
 
-    ``crawl`` is the number of the last crawl, where it is known; else the last one with a line counts as that.
+    ``crawl`` is the number of the last crawl, if known; by default, the last one with a line.
 
     Raises
     ------
     ConfigError
-        If one of its lines is none, but for a last one that is being written.
+        If a line is malformed, except a last one that is being written.
     StorageError
         If it cannot be read.
     """
@@ -72,14 +72,14 @@ def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
 
 
 class _Places:
-    """Tells where in the folder a file lies, as its list may name it from where a crawl was started."""
+    """Finds files in the folder; their paths in the list may be relative to the folder where a crawl was started."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._prefix: tuple[str, ...] | None = None  # what was before the part that is in the folder, last time
+        self._prefix: tuple[str, ...] | None = None  # the part of the last path that was before the folder
 
     def relative(self, named: str) -> str:
-        """Return a path within the folder, ``""`` if there is no such file in it."""
+        """Return a path within the folder, ``""`` if the file does not exist there."""
         parts = PurePosixPath(named.replace("\\", "/")).parts
         if not parts or ".." in parts or "\0" in named or _SURROGATE.search(named):
             return ""
@@ -99,7 +99,7 @@ class _Places:
 
 
 def _kind(mime: str, url: str, path: str) -> str:
-    """Return what a user calls the type of a file: an extension if there is one for its MIME type."""
+    """Return the user's name for the type of a file: an extension if its MIME type has one."""
     name = _BY_MIME.get(effective_mime(mime, url)) if mime != "application/octet-stream" else None
     name = name or extension(path) or extension(url) or (mimetypes.guess_extension(mime) or "").removeprefix(".")
     return (name or mime or "unknown")[:_LONGEST_KIND]

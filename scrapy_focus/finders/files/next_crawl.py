@@ -1,12 +1,11 @@
-"""A crawl with a folder that has files of earlier ones: what is new comes first, what is known is only looked after.
+"""A crawl with a folder that has files of earlier crawls: new files come first, known files are only checked.
 
-Pages that were fetched before are given to the policy as links of their own kind, in the order of what they led to, so
-that it learns where new links appear; and what they have that no crawl saw before are links as in any crawl. Then, or
-when a third of the budget is used, come the links that earlier crawls saw and none followed, with the places where they
-stood, and pages that had nothing to do with files. Files that are known are no links at all: each would be a sure
-reward, and all of them would come first. They are asked for when nothing else waits, or when the rest of the budget is
-just enough for them. Nothing of all this is asked for before the site answered with a page: of one that cannot be
-reached nothing is known.
+Pages fetched by earlier crawls become links of separate kinds, ordered by what they led to, so the policy learns where
+new links appear. New links on these pages are treated as in any crawl. Then, or when a third of the budget is used,
+come the links that earlier crawls saw but did not follow, with their original places, and pages unrelated to files.
+Known files are not links at all: each would be a sure reward, so all of them would come first. They are requested when
+nothing else is queued, or when the rest of the budget is just enough for them. None of this begins before the site has
+returned a page, as nothing is known about a site that cannot be reached.
 """
 
 from __future__ import annotations
@@ -57,18 +56,18 @@ logger = printable_logger(__name__)
 
 _CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
-_PLACE = "again/file"  # of a known file
-_KNOWN = "focus_known_file"  # key of request.meta: it is for a known file
-_LOOK = "focus_look"  # key of request.meta: in which turn a page is looked at again
-_MOST_LOOKS: dict[Turn, int] = {"lead": 8, "file": 20}  # of these that wait, so that the best are looked at first
-_AT_ONCE = 100  # known files that wait
-_BEFORE_END = 100  # requests before a cost limit may end the crawl, at which known files are asked for
-_GIVEN = 500  # links of earlier crawls that are given to the crawl at once
-_NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # links that came to this still wait
+_PLACE = "again/file"  # the place of known files
+_KNOWN = "focus_known_file"  # key of request.meta: the request is for a known file
+_LOOK = "focus_look"  # key of request.meta: the turn in which a page is revisited
+_MOST_LOOKS: dict[Turn, int] = {"lead": 8, "file": 20}  # queued at once, best first
+_AT_ONCE = 100  # known files that are queued at once
+_BEFORE_END = 100  # requests before a cost limit may end the crawl, when known files are requested
+_GIVEN = 500  # links of earlier crawls that are passed to the crawl at once
+_NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # remain unfollowed
 
 
 class Again:
-    """What a crawl knows of the earlier ones with its folder, and tells the next.
+    """What a crawl knows from earlier crawls of its folder, and records for the next one.
 
     Parameters
     ----------
@@ -77,9 +76,9 @@ class Again:
     out
         The folder.
     new_only
-        Ask for no file that is known.
+        Do not request known files.
     comes_back
-        Whether the crawl fetches pages and files again by itself. Then links of earlier crawls are links as any others.
+        Whether the crawl revisits pages and files by itself. Then links of earlier crawls are ordinary links.
 
     Raises
     ------
@@ -97,18 +96,18 @@ class Again:
             self.run = next_run(out, Path(job) if job else None)
             self.files = FileList(out, self.run.number)
             self.asked = Asked(out, self.run.number)
-            self.waiting: Waiting | None = Waiting(out, self.run.number)  # None: its list cannot be written any more
+            self.waiting: Waiting | None = Waiting(out, self.run.number)  # None: writing its list failed
         except ConfigError as error:
             raise UsageError(str(error)) from error
-        self._is_reached = self.run.has_reached  # whether the site answered with something that can be read
+        self._is_reached = self.run.has_reached  # whether the site returned something readable
         looks = [] if comes_back else self.asked.again()
         waiting = [] if self.waiting is None or comes_back else list(self.waiting.offered(self._was_asked))
-        self._later = {look.url for look in looks} | {seen.url for seen in waiting}  # is given, whatever page has it
+        self._later = {look.url for look in looks} | {seen.url for seen in waiting}  # queued in their turn
         self._looks = {turn: self._requests_of(looks, turn) for turn in _MOST_LOOKS}
-        self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # by turn: how many wait
+        self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # by turn: number of queued pages
         self._others = chain(self._unfollowed(waiting), self._requests_of(looks, "other"))
         self._checks: Iterator[Request] | None = None
-        self._waiting = 0  # known files that were given to the engine, and are not back
+        self._waiting = 0  # known files that were passed to the engine and are not done
         self._configure(crawler.settings)
         crawler.signals.connect(self._on_opened, signals.spider_opened)
         crawler.signals.connect(self._on_closed, signals.spider_closed)
@@ -118,19 +117,19 @@ class Again:
         crawler.signals.connect(self._look_done, signals.request_dropped)
 
     def is_listed(self, url: str) -> bool:
-        """Whether a URL is that of a known file, which is not asked for as a link."""
+        """Whether a URL is that of a known file, which is not requested as a link."""
         return not self.comes_back and bool(self.files.before) and self.files.is_listed(url.partition("#")[0])
 
     def comes_later(self, url: str) -> bool:
-        """Whether an earlier crawl saw a link: the policy gets it in its turn, whatever page has it."""
+        """Whether an earlier crawl saw a link: it is queued in its turn, whichever page contains it."""
         return url in self._later
 
     def place_of_new(self, url: str) -> str:
-        """Return where a link stands that no crawl saw before, ``""`` for where it is on its page."""
+        """Return the place of a link that no crawl saw before, ``""`` for its place on the page."""
         return self.asked.place_of_new(url)
 
     def gone(self, response: Response) -> Known | None:
-        """Return the known file that a response says is not there any more."""
+        """Return the known file that a response reports as gone."""
         if response.status not in (404, 410) or (self.comes_back and not self._is_last(response)):
             return None
         known = self.files.last(response.url) if self.comes_back else self.files.before.get(response.url)
@@ -139,18 +138,18 @@ class Again:
         return known
 
     def _is_last(self, response: Response) -> bool:
-        """Whether a page that is gone is not asked for again."""
+        """Whether a page that is gone will not be requested again."""
         return response.status == 410 or _last_visit(self.crawler, response).misses + 1 >= MISSES
 
     def note(self, response: Response, what: What) -> None:
-        """Note what a URL was that was asked for, and those that redirected to it."""
+        """Note what a requested URL was, and those that redirected to it."""
         page = "" if response.request is None else page_of(response.request)
         self.asked.note(response.url, what, page)
         for url in response.meta.get("redirect_urls", ()):
             self.asked.note(url, "other", page)
 
     def reached(self) -> None:
-        """The site answered with a page or a file: what earlier crawls knew of it may be asked for."""
+        """Note that the site returned a page or a file: URLs of earlier crawls may now be requested."""
         if not self._is_reached:
             self._is_reached = True
             note_reached(self.out, self.run.number)
@@ -182,7 +181,7 @@ class Again:
         known = sum(not known.is_copy for known in self.files.before.values())
         if known:
             logger.info(
-                "Crawl %d of %s: %s known; what is new comes first", self.run.number, self.out,
+                "Crawl %d of %s: %s known; new files come first", self.run.number, self.out,
                 f"{counted(known, 'file')} {inflected(known, 'is', 'are')}", extra={"spider": spider},
             )  # fmt: skip
 
@@ -206,7 +205,7 @@ class Again:
     # Links
 
     def _note_links(self, entry: Entry, outcome: Outcome) -> None:
-        """Note which link was followed, and the new ones on its page, before the crawl has them."""
+        """Note which link was followed, and the new links of its page, before the crawl receives them."""
         host = host_of(self.crawler)
         if host is None or self.waiting is None or outcome.pick.method != "GET":
             return
@@ -217,7 +216,7 @@ class Again:
             self.waiting.note(page, new, followed="" if outcome.error in _NOT_FOLLOWED else outcome.pick.url)
         except OSError as error:
             self.waiting = None
-            logger.error("No more links are remembered for the next crawl: %s", reason_of(error))
+            logger.error("Stopped recording links for the next crawl: %s", reason_of(error))
 
     def _was_asked(self, url: str) -> bool:
         return url in self.asked.before or self.is_listed(url)
@@ -233,12 +232,13 @@ class Again:
                 yield self._request(look.url, {"tag_path": look.place}, **{_LOOK: turn})
 
     def _give(self, *, is_idle: bool = False) -> int:
-        """Give some links of earlier crawls to the engine, and return how many.
+        """Pass some links of earlier crawls to the engine, and return how many.
 
-        What may lead to new files comes first, some at a time; then, or when a third of the budget is used, all else.
+        Links that may lead to new files come first, a few at a time; then, or when a third of the budget is used, all
+        others.
         """
         if is_idle:
-            self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # whatever became of them
+            self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # whatever their outcomes
         given = []
         for turn, looks in self._looks.items():
             requests = list(islice(looks, max(0, _MOST_LOOKS[turn] - self._n_looks[turn])))
@@ -259,7 +259,7 @@ class Again:
         return limit is not None and status.used["requests"] >= limit / 3
 
     def _request(self, url: str, place: dict[str, str], *, page: str = "", anchor: str = "", **meta: Any) -> Request:
-        """Return a request that no page of this crawl led to. It is no start request, whose host would be trusted."""
+        """Return a request without a page in this crawl. It is not a start request, whose host would be trusted."""
         spider: Any = self.crawler.spider
         said = {LINK: place, "is_start_request": False, **meta}
         if page:
@@ -271,23 +271,23 @@ class Again:
     # Known files
 
     def _on_idle(self, spider: Spider) -> None:
-        """Ask for known files when nothing else waits; the handler of Scrapy's ``spider_idle``."""
+        """Request known files when nothing else is queued; the handler of Scrapy's ``spider_idle``."""
         if self._is_reached and (self._give(is_idle=True) or self._ask()):
             raise DontCloseSpider
 
     def _on_reached(self, request: Request) -> None:
-        """Note the page of a link before it redirects, as its Referer is the link itself then."""
+        """Note the page of a link before it redirects, as its Referer is then the link itself."""
         if "redirect_urls" not in request.meta and (page := page_of(request)):
             request.meta[FOUND_ON] = page
 
     def _look_done(self, request: Request) -> None:
-        """A page is looked at, or was already; the handler of Scrapy's ``request_dropped``, too."""
+        """Note that a revisit is done or was dropped; also the handler of Scrapy's ``request_dropped``."""
         turn = request.meta.pop(_LOOK, "")
         if turn in self._n_looks:
             self._n_looks[turn] -= 1
 
     def _on_left(self, request: Request) -> None:
-        """Give links, and ask for known files when the rest of the budget is needed for them."""
+        """Pass links to the engine, and request known files when they need the rest of the budget."""
         if request.meta.get(_KNOWN):
             self._waiting = max(0, self._waiting - 1)
         self._look_done(request)
@@ -310,7 +310,7 @@ class Again:
         return is_ending or (bool(limit) and left <= min(limit / 3, self.files.to_send))
 
     def _ask(self) -> int:
-        """Give some known files to the engine, and return how many."""
+        """Pass some known files to the engine, and return how many."""
         if self.comes_back or not self.files.before:
             return 0
         if self._checks is None:
@@ -323,27 +323,27 @@ class Again:
 
     def _requests(self) -> Iterator[Request]:
         for known in self.files.to_check():
-            if self.new_only and not known.cut:  # of a file that was cut, a part is new
+            if self.new_only and not known.cut:  # part of a file that was cut is new
                 continue
             meta: dict[str, Any] = {"page": known.page, "anchor": known.anchor, _KNOWN: True}
             if known.url not in self.files.now:
                 yield self._request(known.url, {"tag_path": _PLACE}, **meta)
-            if known.link != known.url:  # which may redirect to another file by now
+            if known.link != known.url:  # it may redirect to another file now
                 yield self._request(known.link, {"tag_path": _PLACE}, **meta)
 
 
 class AskIfChanged:
-    """Asks for a file that is known only if it has changed since: with its ``ETag`` and ``Last-Modified``.
+    """Makes requests for known files conditional, by their ``ETag`` and ``Last-Modified``.
 
-    The answer 304 becomes a response with status 200, no body and the flag ``not modified``. What to ask is left to
-    Scrapy's :class:`~scrapy.extensions.httpcache.RFC2616Policy`. With ``HTTPCACHE_ENABLED`` it is not there, as then
-    the cache asks. Requests with conditions of their own are left as they are, and so are those for files that are not
-    in the folder any more.
+    A 304 becomes a response with status 200, no body and the flag ``not modified``. Scrapy's
+    :class:`~scrapy.extensions.httpcache.RFC2616Policy` sets the conditions. With ``HTTPCACHE_ENABLED``, the middleware
+    is disabled, as the cache does the same. Requests that already have conditions are unchanged, as are those for files
+    that are no longer in the folder.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         if crawler.settings.getbool("HTTPCACHE_ENABLED"):
-            raise NotConfigured  # without a reason: it is no mistake
+            raise NotConfigured  # without a reason: this is not an error
         self.crawler = crawler
         self.policy = RFC2616Policy(crawler.settings)
         self._remembered: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
@@ -353,7 +353,7 @@ class AskIfChanged:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        if request.meta.pop(_CONDITIONAL, False):  # a redirect or a retry of one that had conditions
+        if request.meta.pop(_CONDITIONAL, False):  # a redirect or retry of a conditional request
             _drop_conditions(request)
         again: Again | None = getattr(self.crawler.spider, "again", None)
         if again is None or request.method != "GET" or _has_conditions(request) or self._is_read(request):
@@ -362,13 +362,13 @@ class AskIfChanged:
         if known is None or not (known.etag or known.last_modified) or not again.files.where(known.path).is_file():
             return
         remembered = response_of(known)
-        self.policy.is_cached_response_fresh(remembered, request)  # which sets the conditions, as it is stale
+        self.policy.is_cached_response_fresh(remembered, request)  # sets the conditions, as the response is stale
         if _has_conditions(request):
             request.meta[_CONDITIONAL] = True
             self._remembered[request] = remembered
 
     def _is_read(self, request: Request) -> bool:
-        """Whether this crawl has read the page or file before, and asks itself whether it has changed since."""
+        """Whether this crawl has already read the page or file, and makes the request conditional itself."""
         return bool(_last_visit(self.crawler, request).digest)
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -383,7 +383,7 @@ class AskIfChanged:
 
 
 def _last_visit(crawler: Crawler, carrier: Request | Response) -> Visit:
-    """Return what is known of a page from its last visit: the defaults, if there was none."""
+    """Return the last visit of a page; the defaults, if there was none."""
     host = host_of(crawler)
     if host is None:
         return Visit()
@@ -403,7 +403,7 @@ def _drop_conditions(request: Request) -> None:
 
 
 def response_of(known: Known) -> Response:
-    """Return the response that a known file came with, without its body: stale, and to be validated."""
+    """Return the response of a known file without its body: stale, to be validated."""
     headers = {"Content-Type": known.mime, "Cache-Control": "max-age=0, must-revalidate"}
     if known.etag:
         headers["ETag"] = known.etag
@@ -413,14 +413,14 @@ def response_of(known: Known) -> Response:
 
 
 def _can_learn(settings: BaseSettings) -> bool:
-    """Whether the policy can write down what it learned, and begin with it."""
+    """Whether the policy can store what it learned, and start from it."""
     policy = policy_of(settings)
     return issubclass(policy, Saves) and issubclass(policy, Loads)
 
 
 def policy_of(settings: BaseSettings) -> type:
-    """Return the class of the policy that the settings choose; whether it is one is not looked at."""
-    scheduler = load_object(settings["SCHEDULER"])  # Scrapy's own where an add-on is to set it
+    """Return the class of the policy in the settings, unchecked."""
+    scheduler = load_object(settings["SCHEDULER"])  # Scrapy's own, if an add-on will replace it
     policy = settings.get("FOCUS_POLICY") or getattr(scheduler, "default_policy", BranchingBandit)
     found = load_object(policy)
     return found if isinstance(found, type) else object

@@ -1,4 +1,4 @@
-"""What a search for files found, as its page and its table show it."""
+"""The files that a crawl found, for its page and its table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FilesOutput(Output):
     lists = ()
     noun = "file"
     listed_noun = "file"
-    fruitless = "links of a kind that led to no file: to other pages, for the most part"
+    fruitless = "links of kinds that led to no file, mostly to other pages"
     table_name = "files.csv"
     table_columns = (
         "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
@@ -51,7 +51,7 @@ class FilesOutput(Output):
     def counts_as_found(self, notes: Notes) -> set[str] | None:
         if notes.crawl <= 1:
             return None
-        return {file.url for file in self.finds if file.state == "new"}  # others were found by an earlier crawl
+        return {file.url for file in self.finds if file.state == "new"}  # an earlier crawl found the others
 
     def summary(self, sums: Sums) -> str:
         if not self.finds:
@@ -62,7 +62,7 @@ class FilesOutput(Output):
         )
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
-        caption = "By section: how the address of the page begins that led there"
+        caption = "By section: the beginning of the address of the page with the link"
         for name, said, head, added_up in (
             ("kinds", "By type", "Type", sums.kinds),
             ("hosts", "By host", "Host", sums.hosts),

@@ -1,4 +1,4 @@
-"""Stores each file once, and keeps the list of what was found."""
+"""Store each file once, and keep the list of files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: Of each line of the manifest: what the item says, and in which crawl, when, and after how many requests it came.
+#: Fields of a line of the manifest: those of the item, and the crawl, time and number of requests when it was found.
 FIELDS = (
     "url", "mime", "size", "sha256", "page", "anchor", "path", "name", "state", "link", "etag", "last_modified",
     "cut",
@@ -39,23 +39,23 @@ FIELDS = (
 class StoreFiles:
     """Writes files to ``<out>/files/<host>/<section>/<name>``, with a line each in ``<out>/manifest.jsonl``.
 
-    A content that this crawl got from another URL is dropped, so what is linked under many URLs is stored, counted and
-    rewarded once. What an earlier crawl with the same folder found is an item like any other, with the state ``same``
-    or ``changed``; its old versions stay. What is gone has a line, too, and is no item.
+    Content that this crawl already received from another URL is dropped, so a file with several URLs is stored,
+    counted and rewarded once. A file that an earlier crawl of the folder found is an item like any other, with the
+    state ``same`` or ``changed``; its old versions stay. A file that is gone also has a line, but is not an item.
 
-    The line comes last: a file without one, left by a crawl that was killed in between, is stored again. What was too
-    large has a line with the reason in ``<out>/skipped.jsonl``, and is said once more at the end. One crawl at a time
-    may use a folder.
+    The line is written last: a file without one, left by a killed crawl, is stored again. Files that were too large
+    are listed with the reason in ``<out>/skipped.jsonl``, and their number is logged at the end. Only one crawl at a
+    time may use a folder.
 
     Parameters
     ----------
     out
         The folder.
     resumed
-        Whether this crawl resumes a job. Then a file that comes from the URL in its line was in flight when the job
-        was killed: its page was not counted yet, so the item is let through, without another line.
+        Whether this crawl resumes a job. Then a file that is received again from the URL in its line was in flight
+        when the job was killed: it was not counted yet, so the item passes, without another line.
     crawl
-        The number of the crawl; by default what follows from the folder.
+        The number of the crawl; by default, from the folder.
     """
 
     def __init__(self, out: Path, *, resumed: bool = False, crawl: int | None = None) -> None:
@@ -65,9 +65,9 @@ class StoreFiles:
         self.skips = out / "skipped.jsonl"
         self.resumed = resumed
         self.crawl = crawl
-        self.comes_back = False  # whether files are fetched again in this crawl
+        self.comes_back = False  # whether this crawl revisits files
         self.crawler: Crawler | None = None
-        self.skipped: set[str] = set()  # URLs that stand there
+        self.skipped: set[str] = set()  # URLs in that list
         self.files: FileList
 
     @classmethod
@@ -100,7 +100,7 @@ class StoreFiles:
             notes.list_pages()
         if self.skipped:
             were = inflected(len(self.skipped), "was", "were")
-            said = f"{counted(len(self.skipped), 'file')} {were} skipped; {self.skips} says which, and why"
+            said = f"{counted(len(self.skipped), 'file')} {were} skipped; {self.skips} lists them with reasons"
             logger.warning("%s", said)
 
     def process_item(self, item: Any) -> Any:
@@ -113,7 +113,7 @@ class StoreFiles:
         return item
 
     def keep(self, item: DataFile) -> None:
-        """Store a file that is not stored yet, and list it once for this crawl.
+        """Store a file that is not yet stored, and list it once for this crawl.
 
         Raises
         ------
@@ -140,12 +140,12 @@ class StoreFiles:
         item.content = b""
 
     def skip(self, item: SkippedFile) -> None:
-        """Add a line to what was skipped.
+        """Add a line to the list of skipped files.
 
         Raises
         ------
         DropItem
-            Always: it is nothing that was found.
+            Always: it is not a find.
         """
         if item.url not in self.skipped:
             self.skipped.add(item.url)
@@ -153,12 +153,12 @@ class StoreFiles:
         raise DropItem(f"{item.url} was skipped: {item.reason}", log_level="DEBUG")
 
     def miss(self, item: GoneFile) -> None:
-        """Add a line for a file that is not there any more.
+        """Add a line for a file that no longer exists.
 
         Raises
         ------
         DropItem
-            Always: it is nothing that was found.
+            Always: it is not a find.
         """
         known = self.files.last(item.url) if self.comes_back else self.files.before.get(item.url)
         if known is not None and (self.comes_back or item.url not in self.files.now):
@@ -169,7 +169,7 @@ class StoreFiles:
         raise DropItem(f"{item.url} is gone", log_level="DEBUG")
 
     def store(self, item: DataFile) -> None:
-        """Write a file where its path says: either all of it is there or nothing."""
+        """Write a file to its path, completely or not at all."""
         path = self.out / item.path
         temporary = self.folder / f".{item.sha256}.tmp"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class StoreFiles:
             self.crawler.stats.inc_value(f"file/{state}")
 
     def _when(self) -> dict[str, Any]:
-        """Return in which crawl, when, and after how many requests something came."""
+        """Return the crawl, the time and the number of requests so far."""
         requests = 0
         if self.crawler is not None and (host := host_of(self.crawler)) is not None:
             requests = int(host.status().used["requests"])
@@ -195,6 +195,6 @@ class StoreFiles:
 
 
 def _remember(item: DataFile, known: Known) -> None:
-    """Fill in what an answer without a body does not say."""
+    """Fill in what a response without a body lacks."""
     item.sha256, item.size, item.mime, item.name = known.sha256, known.size, known.mime, known.name
     item.link, item.cut = known.link, known.cut

@@ -62,35 +62,35 @@ class DatasetsSpider(SiteSpider):
     Arguments
     ---------
     root
-        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
-        ignored; on those that they redirect to, too.
+        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
+        ``www.``, and on the hosts that they redirect to.
     targets
         What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
-        (:class:`~scrapy_focus.web.wanted.Wanted`). ``data``, the default, stands for all kinds of data files and
-        documents.
+        (:class:`~scrapy_focus.web.wanted.Wanted`). The default ``data`` means all kinds of data files and documents.
     budget
-        Requests of all kinds that may be sent; no limit by default.
+        The limit of requests of all kinds; none by default.
     out
-        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With the
-        folder of an earlier crawl, this is the next one: see :class:`~scrapy_focus.finders.files.next_crawl.Again`.
-        With ``-``, nothing is stored: the URLs of files go to standard output, one a line.
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` lists files that were too large.
+        With the folder of an earlier crawl, this is the next one: see
+        :class:`~scrapy_focus.finders.files.next_crawl.Again`. With ``-``, the crawl stores nothing, and prints the URLs
+        of files, one per line.
     new_only
-        ``1``: ask for no file that an earlier crawl with this folder found.
+        ``1``: request no file that an earlier crawl with this folder found.
     rate
-        Requests of all kinds that may be sent, by day or hour: ``200/day``. Then the crawl does not end: what it found
-        is kept current, with the scheduler :class:`scrapy_focus.FreshScheduler`. Each version of a file is stored, and
+        The limit of requests of all kinds per day or hour: ``200/day``. Then the crawl does not end, and keeps the
+        files current, with the scheduler :class:`scrapy_focus.FreshScheduler`. Each version of a file is stored, and
         has a line in the manifest.
     sitemaps
-        ``yes``, the default: the sitemaps that robots.txt names are links, too, in a place of their own; ``no``: they
-        are not asked for.
+        ``yes``, the default: the sitemaps that robots.txt names are links of a separate kind; ``no``: they are not
+        fetched.
 
     Notes
     -----
-    In the folder, ``.focus/hosts.json`` has the hosts to which a root redirected.
+    In the folder, ``.focus/hosts.json`` lists the hosts that a root redirected to.
 
-    Sitemaps, feeds, catalogues of data sets and descriptions for browsers are no data files, whatever their MIME type
-    (:func:`~scrapy_focus.web.listings.listing_of`), but where ``targets`` names the type: with ``xml`` all XML counts.
-    The URLs of sitemaps and catalogues are followed.
+    Sitemaps, feeds, catalogues of data sets and descriptions for browsers are not data files, whatever their MIME type
+    (:func:`~scrapy_focus.web.listings.listing_of`), unless ``targets`` names the type: with ``xml``, all XML counts.
+    The crawl follows the URLs in sitemaps and catalogues.
     """
 
     name = "datasets"
@@ -106,7 +106,7 @@ class DatasetsSpider(SiteSpider):
         super().__init__(asked.starts, **passed_on(given))
         self.goal = asked.goal
         named = [word for word in asked.targets if word.lower() != "data"]
-        self.named = FilesGoal(types=named) if named else None  # of which listings count, too
+        self.named = FilesGoal(types=named) if named else None  # for these, listings count, too
         self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
         self.budget = asked.budget
@@ -121,20 +121,20 @@ class DatasetsSpider(SiteSpider):
 
     @property
     def states(self) -> dict[str, int] | None:
-        """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
+        """How many files are new, changed, the same or gone since the previous crawl; ``None`` if there was none."""
         if self.again is not None and self.again.files.before:
             return self.again.files.counts()
         return None
 
     @property
     def n_known(self) -> int:
-        """How many of the finds earlier crawls with the folder had found."""
+        """How many of the finds are from earlier crawls of the folder."""
         if self.again is not None and self.again.files.before:
             return self.again.files.n_known
         return 0
 
     def set_up(self, crawler: Crawler) -> None:
-        """Set what follows from the arguments, and make the folder ready.
+        """Apply the arguments, and prepare the folder.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class DatasetsSpider(SiteSpider):
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CutBodies, 555)
-        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # but that of a project counts
+        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # a project may set it
             settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps:
@@ -190,7 +190,7 @@ class DatasetsSpider(SiteSpider):
             self._note(response, "other")
 
     def _finds(self, mime: str, url: str, page: ResponsePage, listing: Listing) -> bool:
-        """Whether an answer is a file that is looked for; a listing is one only where the user names its type."""
+        """Whether a response is a wanted file; a listing is one only if the user names its type."""
         if not self.goal.finds(mime, url, page):
             return False
         if not listing:
@@ -198,7 +198,7 @@ class DatasetsSpider(SiteSpider):
         return self.named is not None and self.named.finds(mime, url, page)
 
     def _listed(self, response: Response, listing: Listing) -> Iterator[scrapy.Request]:
-        """Yield a request for each URL of a listing that the crawl follows."""
+        """Yield a request for each URL in a listing that the crawl follows."""
         if listing == "sitemap" and not self.sitemaps:
             return
         for request in links_of_listing(response, listing, feeds=self.comes_back):
@@ -206,7 +206,7 @@ class DatasetsSpider(SiteSpider):
                 yield request.replace(errback=self.skip)
 
     def _read(self, response: HtmlResponse) -> Iterator[Any]:
-        """Yield what a page leads to."""
+        """Yield the items and requests of a page."""
         self._note(response, "page")
         yield from self.made(response)
         if self.comes_back:
@@ -215,7 +215,7 @@ class DatasetsSpider(SiteSpider):
         yield from self.links(response)
 
     def opened(self) -> None:
-        """See whether pages are fetched again, so that feeds say what is new; handles Scrapy's ``spider_opened``."""
+        """Check whether the crawl revisits pages, so that feeds announce new ones; handles ``spider_opened``."""
         self.comes_back = comes_back(self.crawler)
 
     def _note(self, response: Response, what: What) -> None:
@@ -223,7 +223,7 @@ class DatasetsSpider(SiteSpider):
             self.again.note(response, what)
 
     def _follows(self, url: str) -> bool:
-        """Whether a link is given to the crawl: known files and what nobody looks for are not."""
+        """Whether to follow a link: not if it leads to a known file or an unwanted type."""
         if (name := extension(url)) in self.ignored and not self.goal.wanted.asks_for(url):
             self.left_out.add(name)
             return False
@@ -248,7 +248,7 @@ class DatasetsSpider(SiteSpider):
         )
 
     def made(self, response: Response) -> Iterator[DataFile]:
-        """Return an item for each file that scripts of a page made in a browser, where no URL leads."""
+        """Return an item for each file that scripts of a page generated in a browser, without a URL."""
         for file in response.meta.get(MADE, ()):
             if self.goal.makes(file.name):
                 yield DataFile(
@@ -262,7 +262,7 @@ class DatasetsSpider(SiteSpider):
                 )
 
     def skip(self, failure: Failure) -> Any:
-        """Return the item for what is too large or gone, and any other failure as it is."""
+        """Return the item for a file that is too large or gone, and any other failure unchanged."""
         error = failure.value
         if isinstance(error, HttpError):
             if self.again is not None and (known := self.again.gone(error.response)) is not None:
@@ -288,7 +288,7 @@ class DatasetsSpider(SiteSpider):
             try:
                 request = scrapy.Request(url, errback=self.skip, meta={"link_text": anchor} if anchor else None)
             except ValueError:
-                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+                self.logger.debug("Not a URL: %s on %s", brief(url), brief(response.url))
             else:
                 if self.notes is not None:
                     self.notes.link(response.url, request.url)
@@ -301,17 +301,17 @@ class DatasetsSpider(SiteSpider):
 
 
 def file_name(response: Response, mime: str) -> str:
-    """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
+    """Return a name for a file: the server's, or the end of its URL, with an extension."""
     said = header_text(response.headers.get("Content-Disposition") or b"")
     name, end = announced_name({"Content-Disposition": said}), unquote(urlsplit(response.url).path).rpartition("/")[2]
-    if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # an extension and nothing else
+    if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # only an extension
         name = f"{end.rpartition('.')[0] or end}.{name.strip('. ')}"
     name = safe_name(name or end)
     return name if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
 
 
 def _header(response: Response, name: str) -> str:
-    """Return a header that can be sent back, ``""`` for none, or one that is too long."""
+    """Return a header that can be sent back, ``""`` if it is missing or too long."""
     value = (response.headers.get(name) or b"").decode("latin-1")
     if len(value) <= _LONGEST_HEADER and value.isprintable():
         return value

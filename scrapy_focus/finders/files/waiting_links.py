@@ -1,9 +1,9 @@
-"""Links that a crawl of a folder saw and did not follow: the next one begins with them.
+"""Links that a crawl of a folder saw but did not follow: the next crawl starts with them.
 
-A crawl that ends by its budget leaves most of a site unread. What it saw of that is worth more to the next crawl than
-the pages on which it was seen, which would have to be fetched again. So a line is written for each page whose outcome
-is known, with the links that were new on it and where they stand: they are there after a kill, with or without a job.
-Those that no line says to have been followed wait.
+A crawl that ends at its budget leaves most of a site unread. The links that it saw are worth more to the next crawl
+than the pages with these links, which would have to be fetched again. So a line is written for each page whose outcome
+is known, with its new links and their places: they survive a kill, with or without a job. The links that no line
+marks as followed are unfollowed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 LINKS = ".focus/links.jsonl"
 
 _KEPT = 100_000  # links of a folder
-_MOST = 20_000  # with which a crawl begins
+_MOST = 20_000  # links that a crawl starts with
 _LONGEST = 2083  # characters of a URL
 _ANCHOR, _CONTEXT = 200, 400  # characters that are kept
 _ELSE = "name another folder"
 
 
 class Seen(NamedTuple):
-    """A link, and the page on which it was seen."""
+    """A link, and the page that contains it."""
 
     url: str
     page: str
@@ -45,19 +45,19 @@ class Seen(NamedTuple):
 
 
 class Waiting:
-    """The links that the crawls of a folder saw, and those of them that none followed.
+    """The links that the crawls of a folder saw, and which of them were not followed.
 
     Parameters
     ----------
     out
         The folder.
     crawl
-        The number of this crawl. Lines of it that are there already come from an earlier run of it.
+        The number of this crawl. Existing lines with this number are from an earlier run of it.
 
     Notes
     -----
-    *Memory*: 400 bytes for a link that waits. *Disk*: 365 bytes for a link, 100,000 links at most, and 80 for a
-    request; what was followed is left out when the next crawl begins.
+    *Memory*: 400 bytes per unfollowed link. *Disk*: 365 bytes per link, 100,000 links at most, and 80 per request;
+    followed links are removed when the next crawl begins.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class Waiting:
     def __init__(self, out: Path, crawl: int) -> None:
         self.path = out / LINKS
         self.crawl = crawl
-        self.before: dict[str, Seen] = {}  # by URL: what waited when this crawl began
+        self.before: dict[str, Seen] = {}  # by URL: unfollowed links when this crawl began
         self._n_noted = 0
         cut_line(self.path)
         followed: set[str] = set()
@@ -85,7 +85,7 @@ class Waiting:
         self._room = max(0, _KEPT - len(self.before) - self._n_noted)
 
     def begin(self) -> None:
-        """Leave out of the list what was followed. To be called when a crawl begins, and not when it resumes."""
+        """Remove followed links from the list. To be called when a crawl begins, not when it resumes."""
         if not self.path.exists():
             return
         pages: dict[tuple[str, int], list[Seen]] = {}
@@ -95,7 +95,7 @@ class Waiting:
         write_atomically(self.path, "".join(f"{printable_json(line)}\n" for line in lines).encode())
 
     def note(self, page: str, links: Iterable[Link], *, followed: str = "") -> None:
-        """Note the new links that this crawl saw on a page; ``followed``: the link that led there, if one did.
+        """Note the new links of a page in this crawl; ``followed``: the link that led to the page, if any.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Waiting:
             add_line(self.path, _line_of(self.crawl, page, followed, kept[0].depth if kept else 0, kept))
 
     def offered(self, is_known: Callable[[str], bool]) -> Iterator[Seen]:
-        """Yield the links with which a crawl begins, 20,000 at most; those that stand in equal places take turns."""
+        """Yield the links that a crawl starts with, 20,000 at most, alternating between places of links."""
         turns: Counter[str] = Counter()
         ranked = []
         for seen in self.before.values():

@@ -1,4 +1,4 @@
-"""What a search for important pages is asked to do."""
+"""Arguments of a search for important pages."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class ImportantArguments(FinderArguments):
     budget: int | None = budget_argument()
     by: str = argument(
         _read_order, default="pagerank", metavar="ORDER",
-        help="what comes first: pagerank (default), backlinks, opic, location or breadth",
+        help="fetch pages in this order: pagerank (default), backlinks, opic, location or breadth",
     )  # fmt: skip
     words: list[str] = argument(
         _read_words, metavar="WORDS",
-        help="words of a topic, separated by commas: links that speak of it come first",
+        help="follow links with these words first; separate several by commas",
     )  # fmt: skip
     out: str = argument(read_text, default="important")
 

@@ -20,10 +20,10 @@ class ImportantCommand(FindCommand):
     arguments = "URL|FILE... [options]"
     summary = "Find the most important pages of a site"
     details = (
-        "Fetch the pages of a site to which many and important pages link, the most important ones first, as far as "
-        "the links that were seen tell; then rank them by PageRank. The crawl begins at URL, stays on the hosts of its "
-        "URLs, obeys robots.txt, and sends a request a second. Stop it with Ctrl-C; the same command resumes there, "
-        "and with a larger --budget after its end, too."
+        "Fetch the most important pages of a site first, judged by the links seen so far: a page is important if many "
+        "important pages link to it. Then rank all pages by PageRank. The crawl starts at URL, stays on the hosts of "
+        "its URLs, obeys robots.txt, and sends one request per second. Stop it with Ctrl-C; the same command resumes "
+        "it. After it has ended, the same command with a larger --budget continues it."
     )
     folder = "important"
     list_name = PAGES

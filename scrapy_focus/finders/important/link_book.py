@@ -1,8 +1,8 @@
-"""Which pages of a crawl link to which: written while it runs, so that ranks can be worked out at any time.
+"""Which pages of a crawl link to which: written while it runs, so ranks can be computed at any time.
 
-A line is added for each link that was followed, before the crawl counts it. It has the URLs that were not known before,
-which get the next numbers, and the numbers of all links of the page. So a link takes two to five bytes, and a URL some
-20 beside itself. What was fetched again because a kill came in between stands there twice, with the last line counting.
+A line is added for each link that was followed, before the crawl counts it. The line has the new URLs, which get the
+next numbers, and the numbers of all links of the page. So a link takes two to five bytes, and a URL about 20 bytes more
+than its length. A page that was fetched again after a kill has two lines; the last one counts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 
-#: What became of a link: a page came, it leads to another URL, or nothing came that is a page.
+#: The outcome of a link: a page, a redirect to another URL, or nothing that is a page.
 Came = Literal["page", "moved", "nothing"]
 
-_PAGES = 2_000_000  # that are known
+_PAGES = 2_000_000  # known pages
 _LINKS = 50_000_000
-_THROUGH = 3  # links to a page that are noted with their texts
+_THROUGH = 3  # links to a page that are recorded with their texts
 _LONGEST = 200  # characters of such a text
 _KINDS = {
     "page": int, "came": str, "at": str, "to": str, "outside": int, "also": list, "new": dict, "named": dict,
@@ -38,37 +38,37 @@ _KINDS = {
 
 
 class Noted(NamedTuple):
-    """What is noted of one link that was followed; pages by their numbers."""
+    """The record of one link that was followed; pages by their numbers."""
 
     page: int
     came: Came
-    at: str  # URL of the page, where it is not that of the link
-    to: list[int]  # different pages that it links to, but for itself
-    outside: int  # its different links to elsewhere
-    also: list[int]  # numbers of the URLs over which it was redirected
-    new: list[str]  # URLs that were not known before, "" where nobody knows one yet
+    at: str  # URL of the page, if it is not that of the link
+    to: list[int]  # different pages that it links to, except itself
+    outside: int  # number of its different links to other sites
+    also: list[int]  # numbers of the URLs that it was redirected through
+    new: list[str]  # new URLs, "" for one that is not yet known
     named: dict[int, str]  # URLs of pages that had none
     texts: dict[int, str]  # of the first links to some pages
 
 
 class LinkBook:
-    """Notes the links of pages in ``<out>/.focus/graph.jsonl``.
+    """Records the links of pages in ``<out>/.focus/graph.jsonl``.
 
-    URLs are told apart by keys of 63 bits. Two million URLs are known, and 50 million links noted; what is beyond
-    counts as a link to elsewhere, which is said once.
+    URLs are identified by keys of 63 bits. At most two million URLs and 50 million links are recorded; further ones
+    count as links to other sites, which is logged once.
 
     Parameters
     ----------
     out
-        The folder of what was found.
+        The output folder.
     resumes
-        Whether the run resumes the crawl of which there are notes; otherwise they are removed.
+        Whether the run resumes the recorded crawl; otherwise its records are removed.
     pages, links
-        How many are noted at most.
+        The largest number of each that is recorded.
 
     Notes
     -----
-    *Memory*: 13 bytes a known URL.
+    *Memory*: 13 bytes per known URL.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class LinkBook:
         self.path = out / GRAPH
         self._most_pages, self._most_links = pages, links
         self._numbers = KeyMap()
-        self._through = array("B")  # by page: how many links to it were noted with their texts, and flags
+        self._through = array("B")  # by page: the number of links to it recorded with their texts, and flags
         self._n_links = 0
         self._is_full = False
         if resumes:
@@ -96,7 +96,7 @@ class LinkBook:
         self, key: int, url: str, *, came: Came, at: str = "", links: Mapping[int, tuple[str, str]],
         outside: int = 0, also: Iterable[int] = (),
     ) -> None:  # fmt: skip
-        """Note what came of a link; behind this, a kill of the process does not lose it.
+        """Record the outcome of a link; afterwards, a kill of the process does not lose it.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class LinkBook:
         came, at, outside, also
             As in :class:`Noted`; the last by keys.
         links
-            URL and text of each link of the page, by key; ``""`` for a URL that was noted before.
+            URL and text of each link of the page, by key; ``""`` for a URL that is already recorded.
         """
         new: dict[str, str] = {}
         named: dict[str, str] = {}
@@ -126,11 +126,11 @@ class LinkBook:
     def _number_links(
         self, page: int, links: Mapping[int, tuple[str, str]], new: dict[str, str], named: dict[str, str]
     ) -> tuple[list[int], dict[str, str], int]:
-        """Return the numbers of linked pages, the texts of some of these links, and how many links are not noted."""
+        """Return the numbers of linked pages, the texts of some links, and the number of links not recorded."""
         to: list[int] = []
         texts: dict[str, str] = {}
         more = 0
-        is_first_time = page >= 0 and not self._through[page] & _READ  # the texts of a page are noted once
+        is_first_time = page >= 0 and not self._through[page] & _READ  # the texts of a page are recorded once
         for other, (link, text) in links.items():
             number = self._number(other, link, new, named)
             if number < 0:
@@ -149,12 +149,12 @@ class LinkBook:
         if not self._is_full:
             self._is_full = True
             logger.warning(
-                "Only %d URLs and %d links of a crawl are noted: ranks will not know of the others",
+                "Only %d URLs and %d links of a crawl are recorded: ranks will ignore the others",
                 self._most_pages, self._most_links,
             )  # fmt: skip
 
     def _number(self, key: int, url: str, new: dict[str, str], named: dict[str, str]) -> int:
-        """Return the number of a key, a new one where it has none; -1 if too many are known. Its URL is noted once."""
+        """Return the number of a key, a new one if it has none; -1 if there are too many. Its URL is recorded once."""
         number = self._numbers.get(key, -1)
         if number < 0 and len(self._through) < self._most_pages:
             number = len(self._through)
@@ -182,18 +182,18 @@ class LinkBook:
             self._through[number] += 1
 
 
-_READ = 0x80  # the links of the page were noted
-_NAMELESS = 0x40  # its URL was not
+_READ = 0x80  # the links of the page are recorded
+_NAMELESS = 0x40  # its URL is not
 _FLAGS = _READ | _NAMELESS
 
 
 def read_links(out: Path) -> Iterator[Noted]:
-    """Yield what is noted of each link that was followed, in their order; nothing where there are no notes.
+    """Yield the records of links that were followed, in their order; nothing if there are none.
 
     Raises
     ------
     ConfigError
-        If a line is damaged, but for a last one that is being written.
+        If a line is damaged, except a last one that is being written.
     """
     known = 0
     for line in read_lines(out / GRAPH, **_KINDS):
@@ -202,20 +202,20 @@ def read_links(out: Path) -> Iterator[Noted]:
 
 
 def _packed(numbers: list[int]) -> str:
-    """Return numbers as text: the least, and by how much each of the others is larger than the one before."""
+    """Return numbers as text: the smallest one, and the difference of each to the one before."""
     ordered = sorted(numbers)
     return " ".join(f"{number - before:x}" for before, number in zip([0, *ordered], ordered, strict=False))
 
 
 def _unpacked(text: str) -> list[int]:
-    """Return what :func:`_packed` packed; ``ValueError`` if the text is damaged."""
+    """Return the numbers in a text of :func:`_packed`; ``ValueError`` if it is damaged."""
     if not text:
         return []
     return [*accumulate(int(step, 16) for step in text.split(" "))]
 
 
 def _noted(line: dict[str, Any], known: int, path: Path) -> Noted:
-    """Return what a line says; each of its numbers is below `known`."""
+    """Return the record in a line; each of its numbers must be below `known`."""
     page, also = line.get("page"), line.get("also") or []
     came = _came_in(line)
     try:

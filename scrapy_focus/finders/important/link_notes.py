@@ -1,4 +1,4 @@
-"""Notes which pages of a crawl link to which, as the crawl itself learns it."""
+"""Record which pages of a crawl link to which, as the crawl itself sees it."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_PAGES = 100  # that are read now, of whose links the texts are remembered
+_PAGES = 100  # pages being read whose link texts are remembered
 _URLS = 20_000  # whose keys are remembered
 
 
 class LinkNotes:
     """Writes a :class:`~scrapy_focus.finders.important.link_book.LinkBook` while a crawl runs.
 
-    The links of a page are those that go to the policy: new ones and known ones, without those that the page asks
-    robots not to follow; and the number of those that lead elsewhere. So ranks are worked out from what the policy is
-    told. What cannot be written is said in one line, and harms no crawl.
+    The links of a page are those that the policy receives: new and known ones, except those that the page asks robots
+    not to follow; and the number of links to other sites. So ranks are computed from the policy's input. A failed write
+    is logged in one line, and does not stop the crawl.
 
     Parameters
     ----------
     crawler
         Of the crawl, before it begins.
     out
-        The folder of what is found.
+        The output folder.
     resumes
         Whether the run resumes an interrupted crawl.
     """
@@ -50,12 +50,12 @@ class LinkNotes:
     def __init__(self, crawler: Crawler, *, out: Path, resumes: bool) -> None:
         self.crawler = crawler
         self._book: LinkBook | None = LinkBook(out, resumes=resumes)
-        self._texts: OrderedDict[str, dict[int, str]] = OrderedDict()  # of the links of pages that are read now, by key
-        self._keys: OrderedDict[str, int] = OrderedDict()  # of the URLs that were asked for last
+        self._texts: OrderedDict[str, dict[int, str]] = OrderedDict()  # of the links of pages being read, by key
+        self._keys: OrderedDict[str, int] = OrderedDict()  # of the last requested URLs
         crawler.signals.connect(self._open, signals.spider_opened)
 
     def link(self, page: str, request: Request, text: str) -> None:
-        """A page that is read has a link; of several with the same URL, the first text that is not empty counts."""
+        """Record a link of a page being read; of several with the same URL, the first text that is not empty counts."""
         texts = self._texts.setdefault(page, {})
         if len(self._texts) > _PAGES:
             self._texts.popitem(last=False)
@@ -76,8 +76,8 @@ class LinkNotes:
         host = host_of(self.crawler)
         if host is None or not issubclass(host.policy, Knows):
             logger.warning(
-                "Links to pages that are known already are not noted, so that ranks will not be right: %s is not told "
-                "of them", "the scheduler" if host is None else host.policy.__qualname__,
+                "Links to known pages are not recorded, so ranks will be wrong: %s does not receive "
+                "them", "the scheduler" if host is None else host.policy.__qualname__,
             )  # fmt: skip
         if host is not None:
             host.features.on("outcome", self._note)
@@ -88,10 +88,10 @@ class LinkNotes:
         if self._book is None or outcome.changed is False:
             return
         links = {key: ("", texts.get(key, "")) for key in entry.known}
-        for link in reversed(entry.links):  # the first of those with a key is asked for
+        for link in reversed(entry.links):  # of several with a key, the first is requested
             links[link.key] = link.url, link.anchor
         if not self.crawler.settings["JOBDIR"]:
-            flush_feeds(self.crawler)  # the line of a page stands before its links, as it does with a job
+            flush_feeds(self.crawler)  # the line of a page comes before its links, as with a job
         try:
             self._book.note(
                 outcome.pick.key, outcome.pick.url, came=_came(outcome), at="" if where == outcome.pick.url else where,
@@ -99,7 +99,7 @@ class LinkNotes:
             )  # fmt: skip
         except OSError as error:
             self._book = None
-            logger.error("No more links are noted, so that ranks will not be right: %s", reason_of(error))
+            logger.error("Stopped recording links, so ranks will be wrong: %s", reason_of(error))
 
 
 def _came(outcome: Outcome) -> Came:

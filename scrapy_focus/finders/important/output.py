@@ -1,4 +1,4 @@
-"""What a search for important pages found, as its page and its table show it."""
+"""The important pages that a crawl found, for its page and its table."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.page.sums import Sums
     from scrapy_focus.finders.kit.records.notes import Notes
 
-_NEXT = 50  # pages that were not fetched, which are listed
+_NEXT = 50  # pages not fetched that are listed
 
 
 class ImportantOutput(Output):
-    """The pages that the links of a folder know; those that were fetched are finds."""
+    """The pages known by links in a folder; those that were fetched are finds."""
 
     about = "importance"
     spider = "important"
@@ -57,13 +57,13 @@ class ImportantOutput(Output):
     def summary(self, sums: Sums) -> str:
         n_links = sum(page.links for page in self.ranking)
         known = counted(len(self.ranking), "page")
-        return f"{counted(len(self.finds), 'page')} of {known} that it knows, by {counted(n_links, 'link')} to them."
+        return f"{counted(len(self.finds), 'page')} of {known} that it knows from {counted(n_links, 'link')}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
-        caption = "By section: how the address of the page begins, and which part of all importance is there"
+        caption = "By section (the beginning of the address), with its share of all importance"
         everything = max(1, sums.size)
         for name, said, head, added_up in (
-            ("hosts", "By host, and which part of all importance is there", "Host", sums.hosts),
+            ("hosts", "By host, with its share of all importance", "Host", sums.hosts),
             ("sections", caption, "Section", sums.sections),
         ):
             yield sums_table(
@@ -77,7 +77,7 @@ class ImportantOutput(Output):
             return []
         found = sum(page.is_fetched for page in self.ranking[:number])
         return [
-            f"Of the {counted(number, 'page')} that are most important by all links that were seen, it fetched "
+            f"Of the {counted(number, 'page')} that are most important by all links seen, it fetched "
             f"{found:,}. The others are listed below."
         ]
 
@@ -94,7 +94,7 @@ class ImportantOutput(Output):
         if not rows:
             return None
         more = first_of(len(waiting), _NEXT)
-        caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
+        caption = f"Pages that were linked but not fetched, the most important first, by the links seen so far.{more}"
         heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
         return Table("waiting", caption, heads, rows)
 

@@ -1,7 +1,7 @@
-"""Ranks the pages of a crawl by importance, from the notes of who links to whom.
+"""Rank the pages of a crawl by importance, from the records of links between pages.
 
-PageRank is worked out anew and exactly whenever somebody asks, over all pages that are known: those that came, and
-those that wait. What came and is no page, such as an error, has no rank; a link to it still takes its share.
+Each call computes PageRank anew and exactly, over all known pages, fetched or queued. A response that is not a page,
+such as an error, has no rank; a link to it still takes its share.
 """
 
 from __future__ import annotations
@@ -23,47 +23,47 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-DAMPING = 0.9  # as in the paper, and as the policy has it
-_DIGITS = 9  # behind the point, beyond which values are equal: the order of sums decides on the rest
-_WAITING = 100_000  # pages that were not fetched, which are ranked
+DAMPING = 0.9  # as in the paper, and in the policy
+_DIGITS = 9  # decimals; values that differ beyond them are equal, as the order of summation decides them
+_WAITING = 100_000  # pages not fetched that are ranked
 
 
 class RankedPage(NamedTuple):
-    """One page that is known."""
+    """A known page."""
 
-    rank: int  # from 1, among all that are known
+    rank: int  # from 1, among all known pages
     importance: float  # PageRank; 1 is the mean of all known pages
-    links: int  # different pages that came and link to it
+    links: int  # different fetched pages that link to it
     fetched: str  # "yes", "no"
     url: str
     title: str
-    depth: int | str  # clicks from where the crawl began; "": it was not fetched
+    depth: int | str  # clicks from the start URL; "": it was not fetched
     status: int | str
-    page: str  # URL of the page that led there
-    anchor: str  # text of its link
+    page: str  # URL of the page with the link that was followed
+    anchor: str  # text of that link
     at: str  # ISO 8601
     through: tuple[FoundThrough, ...]  # the first links by which it was found
 
     @property
     def is_fetched(self) -> bool:
-        """Whether it came."""
+        """Whether it was fetched."""
         return self.fetched == "yes"
 
 
 class Graph(NamedTuple):
-    """Pages and the links between them; redirects are one page with what they lead to."""
+    """Pages and the links between them; a redirect and its target are one page."""
 
-    urls: list[str]  # of each page, "" where nobody knows
-    is_page: NDArray[np.bool_]  # or waits, shape (n,)
+    urls: list[str]  # of each page, "" if unknown
+    is_page: NDArray[np.bool_]  # or is queued, shape (n,)
     is_fetched: NDArray[np.bool_]
     source: NDArray[np.int64]  # of each link, each pair once, shape (n_links,)
     target: NDArray[np.int64]
-    outside: NDArray[np.int64]  # links of each page that lead elsewhere, or to what is no page
-    through: dict[int, dict[int, str]]  # by page: texts of the first links to it, by the page on which they are
+    outside: NDArray[np.int64]  # links of each page to other sites, or to something that is not a page
+    through: dict[int, dict[int, str]]  # by page: texts of the first links to it, by the page with the link
 
 
 def read_graph(folder: Path) -> Graph:
-    """Return who links to whom; linear in pages and links.
+    """Return the graph of links; linear in pages and links.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _graph(
     n = len(urls)
     one = same.column(n)
     is_page, is_fetched = _states(came, one)
-    reads = {one[page]: page for page in links if came[page] == "page"}  # of several that are one, the last
+    reads = {one[page]: page for page in links if came[page] == "page"}  # of several numbers of one page, the last
     source, target = _pairs(reads, links, one)
     elsewhere = np.bincount(source[~is_page[target]], minlength=n)
     for page, number in reads.items():
@@ -116,7 +116,7 @@ def _graph(
 
 
 def _states(came: dict[int, str], one: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which numbers are pages, and which of these were fetched; the others wait. Shapes (n,)."""
+    """Return which numbers are pages, and which of these were fetched; the others are queued. Shapes (n,)."""
     n = len(one)
     is_fetched, is_dead, waits = (np.zeros(n, np.bool_) for _ in range(3))
     for page in range(n):
@@ -131,7 +131,7 @@ def _states(came: dict[int, str], one: NDArray[np.int64]) -> tuple[NDArray[np.bo
 
 
 def _names(urls: list[str], came: dict[int, str], at: dict[int, str], one: NDArray[np.int64]) -> list[str]:
-    """Return the URLs by which pages go: that of what came, or else of what was not asked for."""
+    """Return the URLs of pages: of the response if fetched, else of the link."""
     names = list(urls)
     for page in range(len(urls)):
         if page not in came:
@@ -157,7 +157,7 @@ def _pairs(
 
 
 def importance(graph: Graph) -> NDArray[np.float64]:
-    """Return the PageRank of each page, shape (n,): 1 is the mean of all pages; what is none has 0."""
+    """Return the PageRank of each page, shape (n,): 1 is the mean of all pages; 0 for anything that is not a page."""
     ranks = solve(graph.source, graph.target, is_page=graph.is_page, outside=graph.outside, damping=DAMPING)
     total = ranks.sum()
     if total:
@@ -166,7 +166,7 @@ def importance(graph: Graph) -> NDArray[np.float64]:
 
 
 def read_ranking(folder: Path) -> list[RankedPage]:
-    """Return all known pages of a folder, the most important first; of those that were not fetched, 100,000.
+    """Return all known pages of a folder, the most important first; at most 100,000 that were not fetched.
 
     Of equally important ones, those with more links come first, then those that were fetched.
 
@@ -214,19 +214,19 @@ def _ranked(
 
 
 class _Same:
-    """Numbers that are one page: each leads to another one, or is the one by which the page goes."""
+    """Union-find over numbers of the same page: each points to another one, or represents the page."""
 
     def __init__(self) -> None:
         self._leads: dict[int, int] = {}
 
     def join(self, page: int, other: int) -> None:
-        """Let two numbers be one page."""
+        """Merge two numbers into one page."""
         ends = self._end(page), self._end(other)
         if ends[0] != ends[1]:
             self._leads[max(ends)] = min(ends)
 
     def column(self, n: int) -> NDArray[np.int64]:
-        """Return the number by which each of n numbers goes, shape (n,)."""
+        """Return the representative of each of n numbers, shape (n,)."""
         column = np.arange(n)
         for number in self._leads:
             column[number] = self._end(number)

@@ -42,40 +42,40 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_LINKS = 200_000  # of a page that are looked at
+_LINKS = 200_000  # links of a page that are read
 _TEXT = 200  # characters of titles
 
 
 class ImportantSpider(SiteSpider):
-    """Fetches the most important pages of one or more sites: those to which many and important pages link.
+    """Fetches the most important pages of one or more sites: those that many important pages link to.
 
-    Every link counts that a page has to another page, also to other sites, which are not crawled. Files are no pages:
-    links with the extension of one are not followed and do not count, and other files are stopped at their headers.
-    Links with ``nofollow`` are not followed and do not count, where ``FOCUS_OBEY`` names it. The scheduler is
+    Every link from one page to another counts, including links to other sites, which are not crawled. Files are not
+    pages: links with the extension of a file are not followed and do not count, and other files are stopped at their
+    headers. Links with ``nofollow`` are not followed and do not count if ``FOCUS_OBEY`` names it. The scheduler is
     :class:`scrapy_focus.ImportanceScheduler`.
 
     Arguments
     ---------
     root
-        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
-        ignored; on those that they redirect to, too.
+        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
+        ``www.``, and on the hosts that they redirect to.
     budget
-        Requests of all kinds that may be sent; no limit by default.
+        The limit of requests of all kinds; none by default.
     by
-        What comes first: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
+        The order of pages: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
         :class:`~scrapy_focus.policies.importance.Importance`.
     words
-        Words of a topic, separated by commas: links that speak of it come first
-        (:class:`~scrapy_focus.policies.hotqueue.HotQueue`), those with the most important pages before.
+        Words of a topic, separated by commas: links with these words come first
+        (:class:`~scrapy_focus.policies.hotqueue.HotQueue`), the most important ones before others.
     out
-        Folder for what is found: ``pages.jsonl``, a line for each page that was fetched, and at the end ``index.html``
-        and ``importance.csv``, both by PageRank. With ``-``, nothing is stored: the URLs of pages go to standard output
-        as they come, one a line.
+        Folder for the results: ``pages.jsonl``, a line for each page that was fetched, and at the end ``index.html``
+        and ``importance.csv``, both by PageRank. With ``-``, the crawl stores nothing, and prints the URLs of pages as
+        they are fetched, one per line.
 
     Notes
     -----
-    In the folder, ``.focus/graph.jsonl`` has which page links to which, and ``.focus/hosts.json`` the hosts to which a
-    root redirected.
+    In the folder, ``.focus/graph.jsonl`` records which page links to which, and ``.focus/hosts.json`` the hosts that a
+    root redirected to.
     """
 
     name = "important"
@@ -101,12 +101,12 @@ class ImportantSpider(SiteSpider):
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
 
     def set_up(self, crawler: Crawler) -> None:
-        """Set what follows from the arguments, and make the folder ready.
+        """Apply the arguments, and prepare the folder.
 
         Raises
         ------
         UsageError
-            If the folder cannot be written, or has the results of another crawl.
+            If the folder cannot be written, or contains the results of another crawl.
         """
         settings = crawler.settings
         settings.set("FOCUS_GOAL", self.goal, "spider")
@@ -115,7 +115,7 @@ class ImportantSpider(SiteSpider):
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
         policy: type[Importance] = HotQueue if self.words else Importance
         settings.set("FOCUS_POLICY", policy, "spider")
-        if settings["FOCUS_POLICY"] is policy:  # and none that the command line names
+        if settings["FOCUS_POLICY"] is policy:  # not one from the command line
             params: dict[str, Any] = {"base": self.by, "words": self.words} if self.words else {"by": self.by}
             settings.set("FOCUS_POLICY_PARAMS", {**params, **Config.params.of(settings)}, "cmdline")
         if self.out == "-":
@@ -149,7 +149,7 @@ class ImportantSpider(SiteSpider):
         yield from self.links(response)
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
-        """Yield a request for each link of a page to another page, also to other sites: Scrapy drops those."""
+        """Yield a request for each link to another page, including other sites: Scrapy drops those."""
         root, base = response.selector.root, get_base_url(response)
         for url, element in islice(page_links(root, base, encoding=response.encoding), _LINKS):
             if (name := extension(url)) in self._ignored:
@@ -159,7 +159,7 @@ class ImportantSpider(SiteSpider):
             try:
                 request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor})
             except ValueError:
-                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+                self.logger.debug("Not a URL: %s on %s", brief(url), brief(response.url))
                 continue
             if self.notes is not None:
                 self.notes.link(response.url, request.url)
@@ -173,5 +173,5 @@ def _check_folder(out: Path, *, resumes: bool) -> None:
     pages = out / PAGES
     if not resumes and pages.exists() and pages.stat().st_size:
         raise UsageError(
-            f"{out} has the results of another crawl; name another folder with -a out=, or give the JOBDIR of that one"
+            f"{out} contains the results of another crawl; name another folder with -a out=, or give its JOBDIR"
         )

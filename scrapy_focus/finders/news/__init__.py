@@ -1,1 +1,1 @@
-"""Watches a site for what is new: ``scrapy focus-watch``, ``scrapy crawl news``."""
+"""Watch a site for new articles: ``scrapy focus-watch``, ``scrapy crawl news``."""

@@ -1,4 +1,4 @@
-"""What a watch is asked to do."""
+"""Arguments of a watch."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class NewsArguments(FinderArguments):
     root: Starts = argument(roots_reader("news"), option=POSITIONAL)
     rate: Rate | None = argument(
         read_rate, metavar="N/day",
-        help="requests of all kinds that may be sent, such as 2000/day, 500/h or 60/min",
+        help="send at most this many requests of all kinds, such as 2000/day, 500/h or 60/min",
     )  # fmt: skip
     hours: float = argument(
         _read_age, metavar="TIME",
-        help="articles that are older at the visit are no news, in hours, or such as 2d (default 24)",
+        help="ignore articles that are older than this when first visited, in hours, or such as 2d (default: 24)",
     )  # fmt: skip
     out: str = argument(read_text, default="watched")
     duration: Duration | None = argument(
         read_duration, option="for", metavar="TIME",
-        help="how long to watch, in all runs, such as 30min, 12h or 7d (default until it is stopped)",
+        help="watch for this long, summed over all runs, such as 30min, 12h or 7d (default: until it is stopped)",
     )  # fmt: skip
     budget: int | None = budget_argument()
     sitemaps: bool = sitemaps_argument()
@@ -60,7 +60,7 @@ class NewsArguments(FinderArguments):
 
     @cached_property
     def goal(self) -> NewsGoal:
-        """What says of a page whether it is news."""
+        """The goal, which decides whether a page is news."""
         from scrapy_focus.goals.news import NewsGoal
 
         return NewsGoal(hours=self.hours)

@@ -1,4 +1,4 @@
-"""A feed (Atom, RFC 4287) of what is new on a watched site, for feed readers."""
+"""A feed (Atom, RFC 4287) of new articles on a watched site, for feed readers."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 FEED = "feed.xml"
 
 _ATOM = "http://www.w3.org/2005/Atom"
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 has not
-_SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 does not allow
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # allowed in an address, besides letters and digits
 _LONGEST = 500  # characters of a title
 
 
 def atom(articles: Sequence[Article], *, roots: Sequence[str], made: float) -> bytes:
     """Return the feed of some articles, the newest first.
 
-    An entry keeps its ``id`` over all changes of its article; ``updated`` says when the newest version was seen.
+    An entry keeps its ``id`` through all changes of its article; ``updated`` is the time when the newest version was
+    seen.
 
     Parameters
     ----------
     articles
-        Each once.
+        Articles, each once.
     roots
-        The URLs at which the watch began; the feed has its own ``id`` by them.
+        The start URLs of the watch, which determine the ``id`` of the feed.
     made
-        When the feed was made, in seconds since the epoch; where there are articles, ``updated`` is the time of the
-        newest of them.
+        When the feed was written, in seconds since the epoch; with articles, ``updated`` is the time of the newest.
     """
     ET.register_namespace("", _ATOM)
     feed = ET.Element(f"{{{_ATOM}}}feed")

@@ -1,4 +1,4 @@
-"""``scrapy focus-watch https://... --rate 2000/day``: what is new on a site, soon after it appears."""
+"""``scrapy focus-watch https://... --rate 2000/day``: new articles on a site, soon after they appear."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 
 
 class WatchCommand(FindCommand):
-    """Watches one or more sites for what is new."""
+    """Watches one or more sites for new articles."""
 
     command = "focus-watch"
     arguments = "URL|FILE... --rate 2000/day [options]"
-    summary = "Watch a site for what is new, with so many requests a day"
+    summary = "Watch a site for new articles, with a given number of requests per day"
     details = (
-        "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new "
-        "articles are linked and how often, and visits these again as often as --rate allows. It writes news.jsonl (a "
-        "line for each article when it is seen first, and when it changes), feed.xml (for feed readers), fresh.csv "
-        "(how often each page is visited) and index.html. It stays on the hosts of its URLs, and obeys robots.txt. It "
-        "never ends by itself: stop it with Ctrl-C or SIGTERM, which ends it with status 130; the same command resumes "
-        "there."
+        "Find new articles on a site, soon after they appear. The crawl starts at URL, learns which pages link to new "
+        "articles and how often, and revisits these pages as often as --rate allows. It writes news.jsonl (a line for "
+        "each article when it is first seen and for each change), feed.xml (for feed readers), fresh.csv (how often "
+        "each page is visited) and index.html. It stays on the hosts of its URLs, and obeys robots.txt. It runs until "
+        "you stop it with Ctrl-C or SIGTERM (status 130); the same command resumes it."
     )
     folder = "watched"
     list_name = NEWS
@@ -46,7 +45,7 @@ class WatchCommand(FindCommand):
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
         if args and not opts.rate:
-            raise UsageError("how many requests may it send? Give a rate, such as --rate 2000/day or --rate 50/hour")
+            raise UsageError("give a rate of requests, such as --rate 2000/day or --rate 50/hour")
         return super().read(args, opts)
 
     def takes(self) -> type[FinderArguments]:

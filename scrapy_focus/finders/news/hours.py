@@ -1,7 +1,7 @@
-"""What a watch did in each hour: its counts, as they were when the hour ended.
+"""The counts of a watch at the end of each hour.
 
-A line has the counts since the watch began, which the crawl keeps over kills. So what happened in an hour is the
-difference between two lines, and one that a kill lost moves its counts to the hour after.
+A line has the counts since the watch began, which survive kills. So the activity of an hour is the difference between
+two lines; if a kill loses a line, its counts move to the next hour.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOURS = Path(".focus", "hours.jsonl")
 HOUR = 3600.0  # seconds
 
-#: What is counted: requests, bytes, and outcomes by how they ended.
+#: Counts of requests, bytes, and outcomes by kind.
 Counts = dict[str, int]
 
 
@@ -32,17 +32,17 @@ class Hour(NamedTuple):
 
 
 class HourBook:
-    """Writes the counts of a watch; of two lines of one hour the last counts.
+    """Writes the counts of a watch; if an hour has two lines, the last one counts.
 
     Parameters
     ----------
     folder
-        Of what was found. Lines of hours that have a later one are left out when it is opened.
+        The output folder. When it is opened, superseded lines are removed.
 
     Raises
     ------
     OSError
-        If it cannot be written, by each method.
+        If it cannot be written; raised by each method.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,12 +53,12 @@ class HourBook:
             write_atomically(self.path, text.encode())
 
     def note(self, at: float, counts: Mapping[str, int]) -> None:
-        """Note the counts since the watch began, as they are at a time."""
+        """Note the counts since the watch began, at a given time."""
         add_line(self.path, {"hour": int(at // HOUR), "counts": dict(counts)})
 
 
 def read_hours(folder: Path) -> list[Hour]:
-    """Return what happened in each hour in which something did, the first hour first; what cannot be read is left out.
+    """Return the counts of each hour with activity, in their order; unreadable lines are skipped.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The list of news of a watched site: a line for each article when it was seen first, and one whenever it changed."""
+"""The list of news of a watched site: a line for each article when it was first seen, and one for each change."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _LONGEST_LINE = 1 << 20  # bytes
 
 
 class Article(NamedTuple):
-    """One line of the list."""
+    """A line of the list."""
 
     url: str
     title: str
     state: State
     at: float  # when this version was seen, in seconds since the epoch
-    first_seen: float  # when the article was, likewise
-    published: float | None  # as it says itself; None: it does not
-    by: By  # what its link stood on, where it was found
-    page: str  # URL of that, "" for a start
+    first_seen: float  # when the article was first seen, likewise
+    published: float | None  # as stated on the page; None: not stated
+    by: By  # where its link was found
+    page: str  # URL of that page, "" for a start URL
     anchor: str  # text of the link
-    changed_since: float | None = None  # when the version before was seen; None: this is the first
-    changes: int = 0  # so far, as far as they were seen
-    digest: str = ""  # the same for the same text, "" where nobody knows
-    text: str = ""  # a digest of its main text, which tells one version from another; "" likewise
+    changed_since: float | None = None  # when the previous version was seen; None: this is the first
+    changes: int = 0  # changes seen so far
+    digest: str = ""  # the same for the same text, "" if unknown
+    text: str = ""  # a digest of its main text, which identifies a version; "" likewise
 
     @property
     def id(self) -> str:
-        """A name for the article that stays the same: a URN made of its URL."""
+        """A permanent name for the article: a URN of its URL."""
         return uuid5(NAMESPACE_URL, self.url.encode(errors="backslashreplace").decode()).urn
 
     @property
     def delay(self) -> float | None:
-        """Seconds from when it was published to when it was seen; ``None`` where nobody knows."""
+        """Seconds from publication to first sight; ``None`` if unknown."""
         if self.published is None:
             return None
         return max(0.0, self.first_seen - self.published)
@@ -69,10 +69,10 @@ class _Known(NamedTuple):
     text: str
 
     def is_another(self, article: Article) -> bool:
-        """Whether an article is another version than this, as far as anybody knows.
+        """Whether an article is a different version from this one.
 
-        Its main text tells. A line of an earlier version of this package has no digest of that, or one that was made in
-        another way: then the text of its paragraphs has to do.
+        The digests of the main text are compared. A line of an earlier version of this package has no such digest, or
+        one of another method: then the text of its paragraphs is compared instead.
         """
         if _way_of(self.text) == _way_of(article.text) != "":
             return self.text != article.text
@@ -89,8 +89,7 @@ class NewsList:
 
     Notes
     -----
-    *Memory*: about 500 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
-    again.
+    *Memory*: about 500 bytes per article, for the last 200,000. A forgotten article would be listed as new again.
     """
 
     def __init__(self, out: Path) -> None:
@@ -109,15 +108,15 @@ class NewsList:
         return _key(url) in self._known
 
     def begin(self) -> None:
-        """Let there be a list, also if nothing comes."""
+        """Create the list, even if nothing is found."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.touch()
 
     def see(self, article: Article) -> Article | None:
-        """List an article that is new or has changed, and return it as it is listed.
+        """List an article that is new or has changed, and return it as listed.
 
-        ``None``, and no line, for a version that was listed already, as of an article that came again after a kill, or
-        one whose page changed beside it; and for a new article whose text is that of another one.
+        Return ``None``, without a line, for a version that is already listed, as when an article was fetched again
+        after a kill or its page changed only around it; and for a new article with the text of another one.
         """
         known = self._known.get(_key(article.url))
         if article.state == "new":
@@ -144,7 +143,7 @@ class NewsList:
 
 
 class NewsReader:
-    """Reads a list from its beginning, and then what was added since it was read last."""
+    """Reads a list from its beginning, and then the lines added since the last call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -152,7 +151,7 @@ class NewsReader:
         self._offset = 0  # bytes
 
     def read(self) -> Iterator[Article]:
-        """Yield the articles that were not read yet, a line at a time; a last line that is not whole is left.
+        """Yield the articles not yet read, a line at a time; an incomplete last line is left for the next call.
 
         Raises
         ------
@@ -175,7 +174,7 @@ class NewsReader:
 
 
 def newest(articles: Iterator[Article], most: int) -> list[Article]:
-    """Return the last lines of a list, the newest first; of one article only the newest."""
+    """Return the last lines of a list, the newest first, and only the newest of each article."""
     found: dict[str, Article] = {}
     for article in reversed(deque(articles, maxlen=4 * most)):
         if len(found) < most:
@@ -184,7 +183,7 @@ def newest(articles: Iterator[Article], most: int) -> list[Article]:
 
 
 def _line(article: Article) -> dict[str, Any]:
-    """Return an article as its line: the number of its changes only where there are some."""
+    """Return an article as a line, with the number of its changes only if there are any."""
     line: dict[str, Any] = {
         "url": article.url, "title": article.title, "state": article.state, "at": time_text(article.at),
         "first_seen": time_text(article.first_seen), "published": time_text(article.published) or None,
@@ -197,7 +196,7 @@ def _line(article: Article) -> dict[str, Any]:
 
 
 def _article(line: bytes) -> Article | None:
-    """Return the article of a line, ``None`` if it is none."""
+    """Return the article in a line, ``None`` if it is malformed."""
     try:
         fields: Any = json.loads(line)
     except (ValueError, RecursionError):
@@ -226,7 +225,7 @@ def _article(line: bytes) -> Article | None:
 
 
 def _way_of(digest: str) -> str:
-    """Return in which way a digest of a text was made."""
+    """Return the method of a text digest."""
     return digest.partition(":")[0]
 
 

@@ -1,6 +1,6 @@
-"""Writes what is new on a watched site as one page: how soon it was known, what it is, and which pages are watched.
+"""Write the page of a watched site: new articles, how soon they were seen, and which pages are watched.
 
-As the page of files it needs nothing else, everything in it is escaped, and nothing is run or loaded. It has no script.
+Like the page of files, it is self-contained, everything in it is escaped, and nothing is loaded. It has no script.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.news.watched import Watched
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins of a drawing
-_HOURS = 168  # that are drawn
+_HOURS = 168  # hours that are drawn
 _SHOWN = 50  # articles
 _PAGES = 30  # watched pages that are shown
 _HUBS = 15  # pages with new articles that are shown
-_DAYS = 14  # of which the requests are shown
-_GAP = 6 * HOUR  # in which nothing was asked for, from which on it is said
+_DAYS = 14  # days whose requests are shown
+_GAP = 6 * HOUR  # the shortest time without requests that is reported
 _DAY = 24 * HOUR
 _UNITS = ((2 * 60, 1, "seconds"), (2 * HOUR, 60, "minutes"), (2 * _DAY, HOUR, "hours"))
 _BY = {"page": "a page", "feed": "a feed", "sitemap": "a sitemap", "start": "the start"}
 
 
 class Bars(NamedTuple):
-    """How many articles came in each hour, as it is drawn."""
+    """The drawing of new articles per hour."""
 
     bars: list[tuple[float, float, float, float]]  # left, top, width and height of each
     across: list[Tick]  # days
@@ -50,7 +50,7 @@ class Bars(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Which share of articles was seen within which time, as it is drawn."""
+    """The drawing of the share of articles seen within a time."""
 
     points: str  # of a polyline
     across: list[Tick]  # times
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """One article as the page shows it."""
+    """An article as the page shows it."""
 
     title: str
     url: str
@@ -98,21 +98,21 @@ def _title(watched: Watched) -> str:
 
 def _summary(watched: Watched) -> str:
     if not watched.n_new:
-        return "No new article was seen so far."
+        return "No new article has been seen so far."
     changes = f", and {counted(watched.n_changes, 'change')} of them" if watched.n_changes else ""
     return f"{counted(watched.n_new, 'new article')}{changes}, on {counted(len(watched.hosts), 'host')}."
 
 
 def _results(watched: Watched) -> list[str]:
-    """Say how fresh the site was kept, and at which cost."""
+    """Say how soon news was seen, and at what cost."""
     said = [*_arrivals(watched), *_sent(watched), *_waiting(watched)]
     if (gap := longest_gap(watched.hours)) >= _GAP:
-        said.append(f"Nothing was asked for in {span(gap)} at a time; what came and went then nobody saw.")
+        said.append(f"No request was sent for {span(gap)}; articles that came and went in that time were missed.")
     return [*said, ending(watched.notes)]
 
 
 def _arrivals(watched: Watched) -> list[str]:
-    """Say how many articles were published while somebody watched, and how soon they were seen."""
+    """Say how many articles were published during the watch, and how soon they were seen."""
     now, said = watched.last, []
     if watched.began is not None and now:
         said.append(f"Watched since {_time(watched.began)}, for {span(max(0.0, now - watched.began))}.")
@@ -121,29 +121,29 @@ def _arrivals(watched: Watched) -> list[str]:
         said.append(f"{counted(recent, 'new article')} in the 24 hours before {_time(now)}.")
     if (delays := watched.delays) is not None:
         said.append(
-            f"Of {counted(delays.n, 'article')} that were published while the site was watched, and say when, half "
+            f"Of {counted(delays.n, 'article')} with a publication time during the watch, half "
             f"were seen within {span(delays.median)}, 90 % within {span(delays.most)}; the mean is {span(delays.mean)}."
         )
     return said
 
 
 def _sent(watched: Watched) -> list[str]:
-    """Say how many requests the watching takes, and how many it may send."""
+    """Say how many requests the watch sends, and how many it may send."""
     rate = watched.notes.last_run.get("rate")
     said = []
     if (asked := per_day(watched.hours, "requests", watched.last)) is not None:
-        said.append(f"It sent {counted(asked, 'request')} a day.")
+        said.append(f"It sent {counted(asked, 'request')} per day.")
     if rate:
         said.append(f"It may send {printable(str(rate), WORD)}.")
     return [" ".join(said)] if said else []
 
 
 def _waiting(watched: Watched) -> list[str]:
-    """Say which pages are to be visited."""
+    """Say which pages are due."""
     state, said = watched.notes.state, []
     asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
     if asleep and due is not None:
-        then = f"; the next is visited at {_time(due)}" if due else ""
+        then = f"; the next visit is at {_time(due)}" if due else ""
         wait = "waits for its" if asleep == 1 else "wait for their"
         said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
     if waiting := number_in_state(state, "waiting"):
@@ -165,7 +165,7 @@ def _shown(article: Article) -> Shown:
 
 
 def _bars(watched: Watched) -> Bars | None:
-    """Draw the new articles of each hour of the last days; ``None`` where there are none, or it is too early."""
+    """Draw the new articles of each hour of the last days; ``None`` if there are none, or it is too early."""
     if not watched.arrivals or watched.began is None:
         return None
     last = int(watched.last // HOUR)
@@ -186,7 +186,7 @@ def _bars(watched: Watched) -> Bars | None:
 
 
 def _ticks_of_hours(hours: range, wide: float) -> list[Tick]:
-    """Return about eight ticks below bars, each `wide`: hours of a day, or days where there are too many hours."""
+    """Return about eight ticks below bars, each `wide`: hours of a day, or days if there are too many hours."""
     every = next((each for each in (1, 3, 6, 12, 24) if len(hours) / each <= 8), 48)
     style = "%H:00" if every < 24 else "%d %b"
     return [
@@ -197,7 +197,7 @@ def _ticks_of_hours(hours: range, wide: float) -> list[Tick]:
 
 
 def _line(watched: Watched) -> Line | None:
-    """Draw the share of articles that was seen within a time, up to 95 % of them."""
+    """Draw the share of articles seen within a time, up to 95 % of them."""
     if watched.delays is None:
         return None
     shares = watched.delays.quantiles[:96]
@@ -219,7 +219,7 @@ def _hubs(watched: Watched) -> Table | None:
     where = ", ".join(f"{n:,} on {_BY[by]}" for by, n in watched.by)
     if not rows:
         return None
-    return Table("hubs", f"Where new articles were linked first: {where}.", ["Page", "New articles"], rows)
+    return Table("hubs", f"Where links to new articles were first found: {where}.", ["Page", "New articles"], rows)
 
 
 def _pages(watched: Watched) -> Table | None:
@@ -239,8 +239,8 @@ def _pages(watched: Watched) -> Table | None:
         "Page",
         "Visits",
         "Changes",
-        "Changes a day, with 90 % probability",
-        "New articles a day",
+        "Changes per day, with 90 % probability",
+        "New articles per day",
         "Last visit",
         "Next",
     ]
@@ -248,7 +248,7 @@ def _pages(watched: Watched) -> Table | None:
 
 
 def _requests(watched: Watched) -> Table | None:
-    """Show what was asked for on each of the last days."""
+    """Show the requests of each of the last days."""
     days: dict[int, Counter[str]] = {}
     for hour in watched.hours:
         days.setdefault(int(hour.began // _DAY), Counter()).update(hour.counts)
@@ -266,22 +266,22 @@ def _requests(watched: Watched) -> Table | None:
 
 
 def _facts(watched: Watched) -> dict[str, str]:
-    """Return what was asked for, and what it obeyed."""
+    """Return the arguments and settings of the watch."""
     notes = watched.notes
     if not notes.runs:
         return {}
     run = notes.last_run
     facts = {
-        "Began at": ", ".join(starts_of(run)),
+        "Started at": ", ".join(starts_of(run)),
         "Looked for": said_of(run, "types"),
-        "Requests": str(run.get("rate") or "as many as it could send"),
+        "Requests": str(run.get("rate") or "no limit"),
         "Until": str(run.get("until") or "it is stopped"),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
         "Delay": delay_text(run.get("delay")),
         "User-Agent": said_of(run, "agent"),
         "Policy": said_of(run, "policy"),
         "Runs": f"{len(notes.runs)}, the first from {notes.runs[0].get('at')}",
-        "State of": str(notes.state.get("at") or run.get("at")),
+        "As of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",
     }
     return {name: printable(text, PARAGRAPH) for name, text in facts.items() if text}

@@ -1,4 +1,4 @@
-"""What a watch writes for people to open: a page and a feed."""
+"""Write the page and the feed of a watch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def write_news(folder: Path, gathering: Gathering) -> Path:
-    """Write ``index.html`` and ``feed.xml`` from what is new on a watched site, and return the page.
+    """Write ``index.html`` and ``feed.xml`` of a watched site, and return the path of the page.
 
-    Each is whole after a kill at any instant: the old one or the new one.
+    After a kill, each is either the old or the new one, never a part.
 
     Raises
     ------

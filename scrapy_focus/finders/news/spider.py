@@ -1,4 +1,4 @@
-"""``scrapy crawl news -a root=https://... -a rate=2000/day``: what is new on some sites, soon after it appears."""
+"""``scrapy crawl news -a root=https://... -a rate=2000/day``: new articles on some sites, soon after they appear."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ _TITLE = 300  # characters of a title
 
 
 class NewsSpider(FollowingSpider, SiteSpider):
-    """Finds what is new on some sites, soon after it appears, and never ends by itself.
+    """Finds new articles on some sites, soon after they appear, until it is stopped.
 
-    The scheduler is :class:`scrapy_focus.FreshScheduler`: pages are visited again when something new is expected on
-    them, as often as the rate allows.
+    The scheduler is :class:`scrapy_focus.FreshScheduler`: it revisits pages when something new is expected on them, as
+    often as the rate allows.
 
     Arguments
     ---------
     root
-        URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
-        ignored; on those that they redirect to, too.
+        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
+        ``www.``, and on the hosts that they redirect to.
     rate
-        Requests of all kinds that may be sent, by day or hour: ``2000/day``, ``100/hour``.
+        The limit of requests of all kinds per day or hour: ``2000/day``, ``100/hour``.
     hours
-        Articles that are older at the visit are no news; 24 by default.
+        The largest age of a new article at the first visit; 24 by default.
     out
-        Folder for what is found: ``news.jsonl``, ``feed.xml``, ``fresh.csv`` and ``index.html``. With ``-``, nothing is
-        stored: the URLs of new articles go to standard output, one a line.
+        Folder for the results: ``news.jsonl``, ``feed.xml``, ``fresh.csv`` and ``index.html``. With ``-``, the crawl
+        stores nothing, and prints the URLs of new articles, one per line.
     duration
-        How long to watch: ``12h``, ``7d``. Until it is stopped by default.
+        How long to watch: ``12h``, ``7d``. By default, until it is stopped.
     budget
-        Requests of all kinds after which the crawl ends; no limit by default.
+        The limit of requests of all kinds; none by default.
     sitemaps
-        ``yes``, the default: the sitemaps that robots.txt names are links, too; ``no``: they are not asked for.
+        ``yes``, the default: the sitemaps that robots.txt names are links, too; ``no``: they are not fetched.
     """
 
     name = "news"
@@ -92,12 +92,12 @@ class NewsSpider(FollowingSpider, SiteSpider):
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
 
     def set_up(self, crawler: Crawler) -> None:
-        """Set what follows from the arguments, and make the folder ready.
+        """Apply the arguments, and prepare the folder.
 
         Raises
         ------
         UsageError
-            If it cannot be written, or has the news of another crawl.
+            If it cannot be written, or contains the news of another crawl.
         """
         settings = crawler.settings
         settings.set("FOCUS_GOAL", self.goal, "spider")
@@ -120,15 +120,15 @@ class NewsSpider(FollowingSpider, SiteSpider):
         self.news = NewsList(self.out)
         if len(self.news) and not resumes:
             raise UsageError(
-                f"{self.out} has the news of another crawl: name another folder with -a out=FOLDER, or resume that "
-                "crawl by giving its JOBDIR"
+                f"{self.out} contains the news of another crawl: name another folder with -a out=FOLDER, or give the "
+                "JOBDIR of that crawl to resume it"
             )
         self.news.begin()
         self.follow_roots(self.out)
         self.watching = WatchNotes(crawler, out=self.out, resumes=resumes, facts=self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """Return what the crawl is asked to do, as JSON holds it."""
+        """Return the arguments of the crawl, as values of JSON."""
         return {
             "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
             "until": str(self.duration or ""), "budget": self.budget, "fixed": self.asked.fixed,
@@ -147,7 +147,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
                 yield from self.link(response, url, link_text(element))
 
     def article(self, response: HtmlResponse) -> Iterator[NewsArticle]:
-        """Yield an item for a page that is news, or another version of such a page."""
+        """Yield an item for a new article, or for a new version of one."""
         at = self._now()
         reading = self.goal.reading(ResponsePage(response))
         is_known = self.news is not None and response.url in self.news
@@ -173,9 +173,9 @@ class NewsSpider(FollowingSpider, SiteSpider):
 
 
 class ListNews:
-    """Adds a line to ``news.jsonl`` for each new article and each change of one, before its page is done.
+    """Adds a line to ``news.jsonl`` for each new article and each change of one, before its page is settled.
 
-    What was listed already is dropped: an article that came again after a kill, or whose text has not changed.
+    It drops articles that are already listed: fetched again after a kill, or with unchanged text.
     """
 
     def __init__(self, spider: NewsSpider) -> None:
@@ -183,7 +183,7 @@ class ListNews:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler.spider)  # type: ignore[arg-type]  # which named it
+        return cls(crawler.spider)  # type: ignore[arg-type]  # its only user
 
     def close_spider(self) -> None:
         if self.spider.watching is not None:
@@ -205,7 +205,7 @@ class ListNews:
 
 
 def _by(response: Response) -> By:
-    """Return what the link to a page stood on."""
+    """Return where the link to a page was found."""
     place = str((response.meta.get(LINK) or {}).get("tag_path", ""))
     for by in ("feed", "sitemap"):
         if place.startswith(f"({by})"):

@@ -1,4 +1,4 @@
-"""What is noted while a site is watched, and written again and again: the page, the feed, the table of its pages."""
+"""Record the state of a watch, and update its page, its feed and the table of its pages."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: Counts of visits, and what they are called by the hour.
+#: Counts of visits, and their names in the hourly counts.
 VISITS = {name: f"visit/{name}" for name in ("first", "changed", "unchanged", "error")}
 
 
 class WatchNotes:
-    """Notes in ``<out>/.focus`` how a watch stands, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
+    """Records the state of a watch in ``<out>/.focus``, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
 
-    These, and the tables that the policy shows of itself, are written while it runs (:class:`Writings`), and at the
-    end. What cannot be written is said in one line, and harms no crawl.
+    These and the tables of the policy are written while it runs (:class:`Writings`), and at the end. A failed write is
+    logged in one line, and does not stop the crawl.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class WatchNotes:
     resumes
         Whether the watch resumes.
     facts
-        What the spider was asked to do, as JSON holds it.
+        The arguments of the spider, as values of JSON.
     """
 
     def __init__(self, crawler: Crawler, *, out: Path, resumes: bool, facts: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class WatchNotes:
         self._hours = HourBook(self.out)
 
     def _note(self, entry: Entry, outcome: Outcome) -> None:
-        """Count a visit, before the crawl has its outcome, and see that it is written."""
+        """Count a visit, before the crawl receives its outcome, and schedule a write."""
         host = host_of(self.crawler)
         if host is None:
             return
@@ -110,7 +110,7 @@ class WatchNotes:
         self._writings.came()
 
     def _say_unread(self, entry: Entry, outcome: Outcome) -> None:
-        """Say it once, and at once, where the first page cannot be read: the watch has nothing to do but to wait."""
+        """Warn once, and at once, if the first page cannot be read: the watch can only wait."""
         if self._has_page or self._said_unread:
             return
         self._said_unread = True
@@ -119,7 +119,7 @@ class WatchNotes:
         logger.warning("Could not read %s: %s", outcome.pick.url, why, extra={"spider": self.crawler.spider})
 
     def _write(self, reason: str | None = None) -> None:
-        """Write all that can be read of the watch now."""
+        """Write the current state of the watch to all files."""
         self._try(self._stand, reason)
         if reason is None:
             self._try(list_pages, self.crawler, self.out, False)
@@ -127,7 +127,7 @@ class WatchNotes:
         self._try(write_news, self.out, self._gathering)
 
     def _stand(self, reason: str | None) -> None:
-        """Note how the watch stands, and why it ended if it has."""
+        """Record the state of the watch, and why it ended if it has."""
         host = host_of(self.crawler)
         if host is None or self._book is None or self._hours is None:
             return
@@ -156,17 +156,17 @@ class WatchNotes:
             self._try(self._book.close)
 
     def _try(self, call: Callable[..., object], *args: Any) -> None:
-        """Write something, or say why that cannot be done; each reason once."""
+        """Call a function that writes, and log why it fails; each reason once."""
         try:
             call(*args)
         except (OSError, FocusError) as error:
             said = reason_of(error)
             if said not in self._said and ending_of(self.crawler).kind != "disk_full":
                 self._said.add(said)
-                logger.error("What is new cannot be listed: %s", said)
+                logger.error("The list of news cannot be written: %s", said)
 
 
 def _counts(status: Status) -> dict[str, int]:
-    """Return what is counted by the hour."""
+    """Return the counts that are recorded by the hour."""
     used = {name: int(status.used[name]) for name in ("requests", "bytes")}
     return used | {name: status.counts.get(count, 0) for name, count in VISITS.items()}

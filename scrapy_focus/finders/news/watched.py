@@ -1,7 +1,7 @@
-"""What can be said of a folder with news of a watched site: sums of its lists.
+"""The report of a folder with news of a watched site: sums of its lists.
 
-Everything comes from the folder, so that it is the same whoever asks: a watch that runs, one that was resumed after a
-kill, or a command.
+Everything is read from the folder, so the report is the same for a running watch, for one resumed after a kill, and
+for a command.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.news.hours import Hour
     from scrapy_focus.finders.news.news_list import Article
 
-NEWEST = 100  # articles that are named
-_KEPT = 1000  # lines of which the newest articles are
-_DELAYS = 100_000  # the last ones, of which the quantiles are
+NEWEST = 100  # articles that are listed
+_KEPT = 1000  # last lines that may have the newest articles
+_DELAYS = 100_000  # last delays, for the quantiles
 
 
 class Delays(NamedTuple):
-    """How long it took until articles were seen that say when they were published."""
+    """The times from publication to first sight, of articles with a publication time."""
 
     n: int
     mean: float  # seconds
@@ -43,48 +43,48 @@ class Delays(NamedTuple):
 
     @property
     def median(self) -> float:
-        """Half of the articles were seen within so many seconds."""
+        """The seconds within which half of the articles were seen."""
         return self.quantiles[50]
 
     @property
     def most(self) -> float:
-        """90 % of the articles were seen within so many seconds."""
+        """The seconds within which 90 % of the articles were seen."""
         return self.quantiles[90]
 
 
 class Watched(NamedTuple):
-    """All that the page of a watched site shows."""
+    """Everything that the page of a watched site shows."""
 
     notes: Notes
-    began: float | None  # when the watch did, in seconds since the epoch; None: nobody knows
+    began: float | None  # start of the watch, in seconds since the epoch; None: unknown
     articles: list[Article]  # the newest versions of the newest ones, the newest first
     n_new: int
     n_changes: int
     arrivals: dict[int, int]  # new articles by hour since the epoch
-    delays: Delays | None  # of articles that were published while the site was watched; None: there is none
-    by: list[tuple[str, int]]  # what new articles were found on: a page, a feed, a sitemap; and how many
-    hubs: list[tuple[str, int]]  # URLs of pages on which new articles were found, and how many, the most first
+    delays: Delays | None  # of articles that were published while the site was watched; None: no such article
+    by: list[tuple[str, int]]  # where new articles were found (a page, a feed, a sitemap), and how many
+    hubs: list[tuple[str, int]]  # URLs of pages that linked to new articles, and how many, the most first
     hosts: list[str]
-    pages: list[WatchedPage]  # that are watched
+    pages: list[WatchedPage]  # watched pages
     hours: list[Hour]
-    said: Said  # what the policy shows of itself
+    said: Said  # tables of the policy
     damaged: int  # lines that could not be read
 
     @property
     def last(self) -> float:
-        """When something was noted last, in seconds since the epoch; 0 where nothing was."""
+        """The time of the last note, in seconds since the epoch; 0 if there is none."""
         said = number_in_state(self.notes.state, "now")
         return max([said or 0.0, *(article.at for article in self.articles[:1])])
 
 
 class Gathering:
-    """The sums of the list of a folder; what was added to it is read once."""
+    """The sums of the list of a folder; each line is read once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._reader = NewsReader(folder / NEWS)
         self._last: deque[Article] = deque(maxlen=_KEPT)
-        self._delays: deque[tuple[float, float]] = deque(maxlen=_DELAYS)  # when they were published, delay
+        self._delays: deque[tuple[float, float]] = deque(maxlen=_DELAYS)  # time of publication, delay
         self._arrivals: Counter[int] = Counter()
         self._by: Counter[str] = Counter()
         self._hubs: Counter[str] = Counter()
@@ -92,7 +92,7 @@ class Gathering:
         self._n_new = self._n_changes = 0
 
     def read(self) -> Watched:
-        """Return what can be said now; linear in what was added since it was asked last.
+        """Return the current report; linear in the lines added since the last call.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Gathering:
 
 
 def delays_of(seconds: list[float]) -> Delays | None:
-    """Return the distribution of some delays, ``None`` of none.
+    """Return the distribution of some delays, ``None`` if there are none.
 
     Examples
     --------
@@ -152,9 +152,9 @@ def delays_of(seconds: list[float]) -> Delays | None:
 
 
 def per_day(hours: list[Hour], name: str, now: float) -> float | None:
-    """Return how many there were a day of something over the last day, ``None`` where that is not known yet.
+    """Return the daily count of something over the last day, ``None`` if not yet known.
 
-    ``hours`` that were not watched, as the process did not run, count.
+    Hours when the process did not run count, too.
     """
     if not hours:
         return None
@@ -168,12 +168,12 @@ def per_day(hours: list[Hour], name: str, now: float) -> float | None:
 
 
 def longest_gap(hours: list[Hour]) -> float:
-    """Return the seconds of the longest time in which nothing was asked for, in whole hours."""
+    """Return the seconds of the longest time without requests, in whole hours."""
     return max((two.began - one.began - HOUR for one, two in pairwise(hours)), default=0.0)
 
 
 def number_in_state(state: dict[str, Any], name: str) -> float | None:
-    """Return a number that was noted of how a crawl stands, ``None`` where there is none."""
+    """Return a number from the noted state of a crawl, ``None`` if missing."""
     return number_of(state.get(name))
 
 

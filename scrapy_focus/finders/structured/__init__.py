@@ -1,1 +1,1 @@
-"""Finds pages with structured data: ``scrapy focus-structured``, ``scrapy crawl structured``."""
+"""Find pages with structured data: ``scrapy focus-structured``, ``scrapy crawl structured``."""

@@ -1,4 +1,4 @@
-"""What a search for structured data is asked to do."""
+"""Arguments of a search for structured data."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class StructuredArguments(ListArguments):
     seeds: Starts = argument(read_seeds, option=POSITIONAL)
     types: list[str] = argument(
         words_reader("Recipe,Event"), metavar="TYPES",
-        help="what to look for, separated by commas: types of schema.org (Recipe,Event), or full names of others. "
+        help="look for these types, separated by commas: those of schema.org (Recipe,Event), or full names of others. "
         "Default: any page with enough facts",
     )  # fmt: skip
     least: int | None = argument(
         number_reader("facts", _LEAST), metavar="N",
-        help=f"without --types, facts from which on a page is found (default {_LEAST})",
+        help=f"without --types, find pages with at least N facts (default: {_LEAST})",
     )  # fmt: skip
     syntaxes: list[str] = argument(
-        words_reader("json-ld,microdata"), metavar="NAMES", help="json-ld, microdata, or both (default)"
+        words_reader("json-ld,microdata"), metavar="NAMES", help="read json-ld, microdata, or both (default)"
     )
-    per_domain: int | None = argument(number_reader("pages", 10), metavar="N", help="pages of one domain at most")
+    per_domain: int | None = argument(number_reader("pages", 10), metavar="N", help="fetch at most N pages per domain")
     per_host: int | None = argument(
-        number_reader("pages", 10), metavar="N", help="pages of one host at most, in its place"
+        number_reader("pages", 10), metavar="N", help="fetch at most N pages per host, not per domain"
     )
     stay: bool = argument(read_yes, default="no", switch="yes", help="stay on the hosts of the URLs")
     budget: int | None = budget_argument()
@@ -65,12 +65,12 @@ class StructuredArguments(ListArguments):
         if given["least"] and given["types"]:
             raise UsageError(
                 f"{names.of('least')} is {given['least']!r}, and types are given; it is for crawls without types: "
-                "leave one of them"
+                "remove one of them"
             )
 
     def check(self, names: Names) -> None:
         try:
-            self.goal.names  # noqa: B018 (made to be checked)
+            self.goal.names  # noqa: B018 (computed to validate it)
         except ConfigError as error:
             raise UsageError(str(error)) from error
         if self.per_domain and self.per_host:
@@ -80,7 +80,7 @@ class StructuredArguments(ListArguments):
         for name, value in (("per_domain", self.per_domain), ("per_host", self.per_host)):
             if self.is_one_host and value:
                 raise UsageError(
-                    f"{names.of(name)} is '{value}', on one host; limit that crawl by a budget: "
+                    f"{names.of(name)} is '{value}', but the crawl stays on one host; limit it by a budget instead: "
                     f"{names.given('budget', '100')}"
                 )
         super().check(names)
@@ -91,7 +91,7 @@ class StructuredArguments(ListArguments):
 
     @cached_property
     def goal(self) -> StructuredDataGoal:
-        """What says of a page whether it has what is looked for."""
+        """The goal, which decides whether a page has wanted entities."""
         from scrapy_focus.goals.structured import StructuredDataGoal
 
         given: dict[str, Any] = {"types": self.types} if self.types else {"least": self.least or _LEAST}
@@ -101,12 +101,12 @@ class StructuredArguments(ListArguments):
 
     @property
     def is_one_host(self) -> bool:
-        """Whether there is no choice of hosts."""
+        """Whether the crawl stays on a single host."""
         return self.stay and len(set(self.seeds.hosts)) == 1
 
     @property
     def caps(self) -> dict[str, Any]:
-        """Parameters of a policy for a limit of pages of each domain or host."""
+        """Parameters of a policy for a limit of pages per domain or host."""
         limits = [[limit] if limit else [] for limit in (self.per_domain, self.per_host)]
         return caps_of(*limits)
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-structured URL... --types Recipe``: pages that describe such things to machines, and what they say."""
+"""``scrapy focus-structured URL... --types Recipe``: pages with structured data, and that data."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class StructuredCommand(FindCommand):
-    """Finds pages with structured data, and what it says."""
+    """Finds pages with structured data, and lists the data."""
 
     command = "focus-structured"
     arguments = "URL|FILE... [--types TYPES] [options]"
     summary = "Find pages with structured data, such as recipes or events"
     details = (
-        "Find pages that describe things in a form that machines read (JSON-LD or microdata), such as recipes, events, "
-        "jobs or data sets, from some pages to start from: URLs, or files with a URL on each line; and store what they "
-        "say, a line of JSON for each thing. The crawl learns which hosts and links lead there, and follows them to "
-        "other hosts, unless it is told to stay. It obeys robots.txt, and sends each host a request a second. Stop it "
-        "with Ctrl-C; the same command resumes there, and with a larger --budget after its end, too."
+        "Find pages that describe things in machine-readable form (JSON-LD or microdata), such as recipes, events, "
+        "jobs or data sets, and store each description as a line of JSON. The crawl starts at the given pages: URLs, "
+        "or files with one URL per line. It learns which hosts and links lead to such pages, and follows them to other "
+        "hosts, except with --stay. It obeys robots.txt, and sends one request per second to each host. Stop it with "
+        "Ctrl-C; the same command resumes it. After it has ended, the same command with a larger --budget continues it."
     )
     folder = "entities"
     starts = "seeds"

@@ -1,6 +1,6 @@
-"""Reads what a search for structured data lists: a line for each entity, with what was extracted of it.
+"""Read the list of a search for structured data: a line for each entity, with its values.
 
-Types and values come from pages, and the list may come from somebody else: nothing is expected of either.
+Types and values come from pages, and the list may be from an unknown source: neither is trusted.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ if TYPE_CHECKING:
 
 _NAMES = ("name", "headline", "title", "alternateName", "legalName", "@value", "text", "caption", "description")
 _ADDRESSES = ("identifier", "@id", "url")
-_SHORT = 100  # characters of a value that stands for a name
-_LOOKED_AT = 50  # values of an entity
-_DEPTH = 4  # lists and entities in which a name may stand
-_TYPES = 20  # of an entity that are counted
+_SHORT = 100  # characters of a value that is used as a name
+_LOOKED_AT = 50  # values of an entity that are read for a name
+_DEPTH = 4  # nested lists and entities that are read for a name
+_TYPES = 20  # types of an entity that are counted
 _LONGEST = 500  # characters of a name
 
 
 class FoundEntity(NamedTuple):
-    """One entity that a page describes."""
+    """An entity that a page describes."""
 
     url: str  # of the page
     number: int  # among the entities of its page, from 1
-    name: str  # as its values call it
+    name: str  # from its values
     types: tuple[str, ...]
     syntax: str
-    values: int  # how many it has, those of entities in it included
+    values: int  # the number of its values, including those of nested entities
     host: str  # with the port
-    page: str  # URL of the page that led there, "" for a seed
-    anchor: str  # text of its link
-    why: str  # it was fetched
+    page: str  # URL of the page with the link, "" for a seed
+    anchor: str  # text of the link
+    why: str  # why its page was fetched
     at: str  # ISO 8601
 
 
 class HostSum(NamedTuple):
-    """What came of a host."""
+    """The results of a host."""
 
     host: str  # with the port
     domain: str
-    pages: int  # that were read
-    with_entities: int  # of these
+    pages: int  # pages read
+    with_entities: int  # pages with entities
     entities: int
-    types: dict[str, int]  # how many entities are of each type; of several types, one counts for each
+    types: dict[str, int]  # number of entities of each type; one of several types counts for each
 
 
 def read_entities(folder: Path) -> list[FoundEntity]:
-    """Return the entities of a folder in the order in which they came; linear in the lines of its list.
+    """Return the entities of a folder in the order in which they were found; linear in the lines of its list.
 
     Raises
     ------
     ConfigError
-        If one of its lines is none, but for a last one that is being written.
+        If a line is malformed, except a last one that is being written.
     StorageError
         If it cannot be read.
     """
@@ -81,7 +81,7 @@ def read_entities(folder: Path) -> list[FoundEntity]:
 
 
 def name_of(values: Any) -> str:
-    """Return what the values of an entity call it, or else the first short one with its property; ``""`` for none.
+    """Return the name of an entity from its values, or else its first short value and property; ``""`` for none.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def name_of(values: Any) -> str:
 
 
 def _said(value: Any) -> str:
-    """Return the text of a value, or of the first one in it, in one line; ``""`` if it has none."""
+    """Return the text of a value, or the first text in it, in one line; ``""`` if there is none."""
     for _ in range(_DEPTH):
         if isinstance(value, list) and value:
             value = value[0]
@@ -114,7 +114,7 @@ def _said(value: Any) -> str:
 
 
 def n_values(values: Any) -> int:
-    """Return how many values there are, those in lists and entities counted one by one; types are none.
+    """Return the number of values, counting those in lists and entities one by one, without types.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def n_values(values: Any) -> int:
 
 
 def types_of(entities: Iterable[FoundEntity]) -> Counter[str]:
-    """Return how many entities are of each type; one of several types counts for each."""
+    """Return the number of entities of each type; one of several types counts for each."""
     return Counter(name for entity in entities for name in set(entity.types))
 
 
 def host_sums(entities: Sequence[FoundEntity], answers: Iterable[Answer]) -> list[HostSum]:
-    """Return what came of each host of which a page was read, the most entities first."""
+    """Return the results of each host with a page that was read, the most entities first."""
     read = {answer.moved_to or answer.url for answer in answers if _is_page(answer)}
     by_host: dict[str, list[FoundEntity]] = defaultdict(list)
     for entity in entities:

@@ -1,4 +1,4 @@
-"""What a search for structured data found, as its page and its table show it."""
+"""The structured data that a crawl found, for its page and its table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.records.notes import Notes
     from scrapy_focus.finders.structured.entities import FoundEntity, HostSum
 
-_TYPES = 50  # of entities that have a column
+_TYPES = 50  # types of entities that have a column
 
 
 class StructuredOutput(Output):
@@ -32,7 +32,7 @@ class StructuredOutput(Output):
     lists = (ENTITIES,)
     listed_noun = "entity"
     quality = " with entities"
-    fruitless = "links of a kind that led to no page with entities"
+    fruitless = "links of kinds that led to no page with entities"
     led_to = "pages with entities"
     table_name = "hosts.csv"
     table_columns = ("host", "domain", "pages", "with_entities", "entities")
@@ -52,14 +52,14 @@ class StructuredOutput(Output):
         found = sum(host.with_entities for host in self.hosts)
         there = f"{counted(pages, 'page')} {inflected(pages, 'was', 'were')} read"
         on = f", on {counted(len(sums.hosts), 'host')}" if self.finds else ""
-        what = f"{counted(len(self.finds), 'entity')} of what is looked for"
+        what = f"{counted(len(self.finds), 'entity')} of the wanted types"
         return f"{there}; {found:,} of them {inflected(found, 'has', 'have')} {what}{on}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         return [self._by_type(), self._by_host()]
 
     def _by_type(self) -> Table | None:
-        """Return how many entities of each type there are; one of several types counts for each."""
+        """Return the number of entities of each type; one of several types counts for each."""
         pages: dict[str, set[str]] = defaultdict(set)
         hosts: dict[str, set[str]] = defaultdict(set)
         for entity in self.finds:
@@ -80,7 +80,7 @@ class StructuredOutput(Output):
         return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows)
 
     def _by_host(self) -> Table | None:
-        """Return of each host how many pages were read, how many of them had entities, and how many these were."""
+        """Return for each host the numbers of pages read, of pages with entities, and of entities."""
 
         def row(name: str, hosts: Sequence[HostSum]) -> Row:
             sums = (

@@ -1,4 +1,4 @@
-"""``scrapy crawl structured -a seeds=FILE -a types=Recipe``: as many pages as possible that describe what is wanted."""
+"""``scrapy crawl structured -a seeds=FILE -a types=Recipe``: pages that describe the wanted things."""
 
 from __future__ import annotations
 
@@ -40,44 +40,45 @@ if TYPE_CHECKING:
     from scrapy_focus.web.entities import Entity
 
 _ROOM = 5_000_000  # characters of the values of a page that are listed
-_EACH = 10  # characters of what is no text
-_PAGES = 200_000  # with entities whose URLs are remembered
+_EACH = 10  # characters that a value other than a text counts as
+_PAGES = 200_000  # pages with entities whose URLs are remembered
 
 
 class StructuredSpider(FollowingSpider, SiteSpider):
-    """Finds pages that describe things in a form that machines read (JSON-LD, microdata), and what they say of them.
+    """Finds pages that describe things in machine-readable form (JSON-LD, microdata), and lists these descriptions.
 
-    The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`. With ``stay``
-    it does not; on one host the scheduler is :class:`scrapy_focus.FocusScheduler` then, as there is no choice of hosts.
+    The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`, except with
+    ``stay``. With ``stay`` and one host, the scheduler is :class:`scrapy_focus.FocusScheduler`, as there are no hosts
+    to choose from.
 
     Arguments
     ---------
     seeds
-        Pages to start from: URLs separated by commas, or a file with one on each line.
+        Pages to start from: URLs separated by commas, or a file with one per line.
     types
-        What to look for: types of schema.org such as ``Recipe,Event``, or full names of others. Without, any page with
-        enough facts is found.
+        Types to look for: those of schema.org such as ``Recipe,Event``, or full names of others. By default, the crawl
+        finds any page with enough facts.
     least
-        Facts from which on a page is found where no types are given; 6 by default.
+        Without types, the least number of facts on a page that counts as found; 6 by default.
     syntaxes
-        Where to look: ``json-ld``, ``microdata`` or both, the default.
+        Syntaxes to read: ``json-ld``, ``microdata`` or both, the default.
     per_domain
-        Pages of one registered domain at most. No limit by default.
+        The limit of pages per registered domain; none by default.
     per_host
-        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes,
+        The limit of pages per host, instead of ``per_domain``: for sites below one name that is on no list of suffixes,
         such as the ministries of a country.
     stay
-        ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ``www.`` ignored; on those that they
-        redirect to, too. ``no`` by default.
+        ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ignoring ``www.``, and on the hosts
+        that they redirect to. ``no`` by default.
     budget
-        Requests of all kinds that may be sent; no limit by default.
+        The limit of requests of all kinds; none by default.
     out
         File for the results: a line of JSON for each entity, see
-        :class:`~scrapy_focus.finders.kit.spiders.items.StructuredEntity`. With ``-``, nothing is stored: the lines go
-        to standard output.
+        :class:`~scrapy_focus.finders.kit.spiders.items.StructuredEntity`. With ``-``, the crawl stores nothing, and
+        prints the lines.
     folder
-        Folder for notes of the crawl, and what is made of them and of ``entities.jsonl`` in it at the end:
-        ``index.html`` and ``hosts.csv``. ``out`` is then ``entities.jsonl`` in it. None by default.
+        Folder for notes of the crawl, and for ``index.html`` and ``hosts.csv``, which are written at the end from the
+        notes and ``entities.jsonl``. ``out`` is then ``entities.jsonl`` in this folder. None by default.
     """
 
     name = "structured"
@@ -107,12 +108,12 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         return len(self._listed.keys() | self._read.keys())
 
     def set_up(self, crawler: Crawler) -> None:
-        """Set what follows from the arguments, and make the file or folder ready.
+        """Apply the arguments, and prepare the file or folder.
 
         Raises
         ------
         UsageError
-            If it cannot be written, or has the results of another crawl.
+            If it cannot be written, or contains the results of another crawl.
         """
         settings = crawler.settings
         settings.set("FOCUS_GOAL", self.goal, "spider")
@@ -132,7 +133,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         self._set_up_list(crawler, self.out)
 
     def _set_up_list(self, crawler: Crawler, out: Path) -> None:
-        """Make the file of entities ready, and what stands beside it."""
+        """Prepare the file of entities, and the other files of its folder."""
         settings = crawler.settings
         job = settings["JOBDIR"]
         resumes = bool(job) and Path(job, "focus").exists()
@@ -148,17 +149,17 @@ class StructuredSpider(FollowingSpider, SiteSpider):
             )
 
     def prepare(self, out: Path, *, resumes: bool) -> None:
-        """Make sure that lines can be added to a file; of a job that resumes, read what it listed so far.
+        """Ensure that lines can be appended to a file; for a resumed job, read its list.
 
         Raises
         ------
         UsageError
-            If it cannot be written, or has the results of another crawl.
+            If it cannot be written, or contains the results of another crawl.
         """
         if not resumes and out.exists() and out.stat().st_size:
             raise UsageError(
-                f"{out} has the results of another crawl: name another file with -a out=FILE, or resume that crawl by "
-                "giving its JOBDIR"
+                f"{out} contains the results of another crawl: name another file with -a out=FILE, or give the JOBDIR "
+                "of that crawl to resume it"
             )
         try_out(out)
         for line in read_lines(out, url=str, number=int) if resumes else ():
@@ -167,7 +168,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
                 del self._listed[next(iter(self._listed))]
 
     def facts(self) -> dict[str, Any]:
-        """Return what the crawl is asked to do, as JSON holds it."""
+        """Return the arguments of the crawl, as values of JSON."""
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.asked.looks_for,
             "per_domain": self.asked.per_domain, "per_host": self.asked.per_host, "fixed": self.asked.fixed,
@@ -191,7 +192,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
                 yield from self.link(response, url, link_text(element))
 
     def entities(self, response: HtmlResponse) -> Iterator[StructuredEntity]:
-        """Yield an item for each entity of a page that is looked for, but for those that are listed already."""
+        """Yield an item for each wanted entity of a page that is not yet listed."""
         url, meta = response.url, response.meta
         if url in self._read:
             return
@@ -215,7 +216,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
 
 
 def outermost(entities: Iterable[Entity]) -> Iterator[Entity]:
-    """Yield those entities that are not within one before them."""
+    """Yield the entities that are not nested in an earlier one."""
     inside: set[int] = set()
     for entity in entities:
         if id(entity.values) not in inside:
@@ -224,9 +225,9 @@ def outermost(entities: Iterable[Entity]) -> Iterator[Entity]:
 
 
 def within(entities: Iterable[Entity], room: int = _ROOM) -> Iterator[Entity]:
-    """Yield entities as long as their values have so many characters in all; the first one always.
+    """Yield entities until their values have a total of `room` characters; always yield the first one.
 
-    What is within an entity counts with each that it is in, as it is written with each.
+    A nested entity counts for each entity that contains it, as it is written with each.
     """
     for n, entity in enumerate(entities):
         room -= sum(len(value) if isinstance(value, str) else _EACH for value in _parts(entity.values))
@@ -236,7 +237,7 @@ def within(entities: Iterable[Entity], room: int = _ROOM) -> Iterator[Entity]:
 
 
 def _parts(values: Any) -> Iterator[Any]:
-    """Yield values, and all in them, names of properties included."""
+    """Yield values and everything in them, including names of properties."""
     rest = [values]
     while rest:
         value = rest.pop()

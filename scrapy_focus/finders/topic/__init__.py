@@ -1,1 +1,1 @@
-"""Finds pages on a topic, on any host: ``scrapy focus-topic``, ``scrapy crawl topic``."""
+"""Find pages on a topic, on any host: ``scrapy focus-topic``, ``scrapy crawl topic``."""

@@ -1,4 +1,4 @@
-"""What a search for pages on a topic is asked to do."""
+"""Arguments of a search for pages on a topic."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class TopicArguments(ListArguments):
     seeds: Starts = argument(read_seeds, option=POSITIONAL)
     examples: str = argument(
         read_text, metavar="DIR",
-        help="folder with pages on the topic in DIR/positive, and others in DIR/negative if there are some, as text or "
-        "HTML",
+        help="learn the topic from pages in DIR/positive and, optionally, pages off the topic in DIR/negative, as text "
+        "or HTML",
     )  # fmt: skip
-    model: str = argument(read_text, metavar="FILE", help="a model that focus train wrote, instead of examples")
+    model: str = argument(read_text, metavar="FILE", help="use a model written by focus train, instead of examples")
     keywords: list[str] = argument(
         read_keywords, metavar="WORDS",
-        help="words and phrases of the topic, separated by commas, or a file with one on each line",
+        help="look for these words and phrases, separated by commas, or for those in a file, one per line",
     )  # fmt: skip
     frequency: float | None = argument(
         read_share, metavar="SHARE",
-        help="share of all pages that are on the topic, where it is known, such as 0.03 (default: estimated)",
+        help="share of all pages that are on topic, if you know it, such as 0.03 (default: estimated)",
     )  # fmt: skip
     per_domain: list[int] = argument(
-        read_limit, metavar="N", help="pages of one domain at most: 10, or 5-2 for a limit that falls from 5 to 2"
+        read_limit, metavar="N", help="fetch at most N pages per domain; 5-2 is a limit that falls from 5 to 2"
     )
-    per_host: list[int] = argument(read_limit, metavar="N", help="pages of one host at most, in its place")
+    per_host: list[int] = argument(read_limit, metavar="N", help="fetch at most N pages per host, not per domain")
     budget: int | None = budget_argument()
     out: str = argument(read_text, default="topic.jsonl")
     folder: str = argument(read_text)
@@ -67,7 +67,7 @@ class TopicArguments(ListArguments):
         if not (given["examples"] or given["model"] or given["keywords"]):
             raise UsageError(
                 f"what is the topic? Give {names.given('examples', 'DIR')}, a folder with pages on it in DIR/positive "
-                f"and, if there are, others in DIR/negative; or {names.given('keywords', 'some,words')}; or both; or "
+                f"and, optionally, others in DIR/negative; or {names.given('keywords', 'some,words')}; or both; or "
                 f"{names.given('model', 'FILE')}, from focus train"
             )
         if given["model"] and given["frequency"]:
@@ -88,17 +88,17 @@ class TopicArguments(ListArguments):
 
     @property
     def caps(self) -> dict[str, Any]:
-        """Parameters of a policy for a limit of pages of each domain or host."""
+        """Parameters of a policy for a limit of pages per domain or host."""
         return caps_of(self.per_domain, self.per_host)
 
     @property
     def counted(self) -> str:
-        """What the limit of pages is of."""
+        """Whether the limit of pages counts domains or hosts."""
         return "per_host" if self.per_host else "per_domain"
 
     @property
     def limits(self) -> list[str]:
-        """How many pages of a domain there may be at first, and in the end."""
+        """The limit of pages at first, and at the end."""
         return [str(limit) for limit in self.per_host or self.per_domain]
 
     @property
@@ -131,12 +131,12 @@ class TopicArguments(ListArguments):
         self.read_examples()
 
     def read_examples(self) -> Given:
-        """Return the examples in the folder that was given.
+        """Return the examples in the given folder.
 
         Raises
         ------
         UsageError
-            If it has none on the topic, or they cannot be read.
+            If there are none on the topic, or they cannot be read.
         """
         from scrapy_focus.topic.examples import Given, read_given
 

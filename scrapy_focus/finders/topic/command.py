@@ -1,4 +1,4 @@
-"""``scrapy focus-topic URL... --examples DIR``: as many pages on a topic as possible, on many hosts."""
+"""``scrapy focus-topic URL... --examples DIR``: pages on a topic, on many hosts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class TopicCommand(FindCommand):
-    """Finds pages on a topic, wherever they are."""
+    """Finds pages on a topic, on any host."""
 
     command = "focus-topic"
     arguments = "URL|FILE... --examples DIR|--model FILE|--keywords WORDS [options]"
     summary = "Find pages on a topic, on many hosts"
     details = (
-        "Find pages on a topic, from some pages to start from: URLs, or files with a URL on each line. What is on the "
-        "topic, examples say, keywords, or both, or a model that was trained before. The crawl learns which links "
-        "lead there, and follows them to other hosts. It obeys robots.txt, and sends each host a request a second. "
-        "Stop it with Ctrl-C; the same command resumes there."
+        "Find pages on a topic, on any host. The crawl starts at the given pages: URLs, or files with one URL per "
+        "line. Define the topic by examples, keywords or both, or by a model trained with focus-train. The crawl "
+        "learns which links lead to pages on the topic, and follows them to other hosts. It obeys robots.txt, and "
+        "sends one request per second to each host. Stop it with Ctrl-C; the same command resumes it."
     )
     folder = "pages"
     starts = "seeds"

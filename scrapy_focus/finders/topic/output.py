@@ -1,4 +1,4 @@
-"""What a search for pages on a topic found, as its page and its table show it."""
+"""The pages on a topic that a crawl found, for its page and its table."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class TopicOutput(Output):
-    """The pages of a folder; those that are on the topic are finds."""
+    """The pages of a folder; those on the topic are finds."""
 
     about = "topic"
     spider = "topic"
     lists = (PAGES,)
     quality = " on the topic"
-    fruitless = "links of a kind that led to no page on the topic"
+    fruitless = "links of kinds that led to no page on the topic"
     led_to = "pages on the topic"
     table_name = "pages.csv"
     table_columns = (
@@ -36,7 +36,7 @@ class TopicOutput(Output):
     )  # fmt: skip
     columns = Columns(
         name=Column("Page", lambda page: page.title),
-        kind=Column("Language", lambda page: page.language.lower().partition("-")[0][:20] or "not said"),
+        kind=Column("Language", lambda page: page.language.lower().partition("-")[0][:20] or "unknown"),
         measure=Column("Relevance", lambda page: round(100 * page.relevance), lambda per_cent: f"{per_cent} %"),
         place=Column("Host", lambda page: page.host),
     )
@@ -54,7 +54,7 @@ class TopicOutput(Output):
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         for name, said, head, added_up in (
             ("hosts", "By host", "Host", sums.hosts),
-            ("kinds", "By language, as the pages declare it", "Language", sums.kinds),
+            ("kinds", "By language, as declared by the pages", "Language", sums.kinds),
         ):
             yield sums_table(
                 name, said, [head, "Pages", "Relevance"], added_up, states={},

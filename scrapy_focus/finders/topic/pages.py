@@ -1,4 +1,4 @@
-"""Reads what a search for a topic lists: a line for each page that it fetched, on the topic or not."""
+"""Read the list of a search for a topic: a line for each page that it fetched, on topic or not."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
 
 
 class Page(NamedTuple):
-    """One page that was fetched."""
+    """A page that was fetched."""
 
     title: str
     url: str
     relevance: float  # from 0 to 1
     host: str
     domain: str
-    language: str  # as it declares it
+    language: str  # as declared by the page
     depth: int  # clicks from a seed
-    page: str  # URL of the page that led there, "" for a seed
-    anchor: str  # text of its link
-    why: str  # it was fetched
+    page: str  # URL of the page with the link, "" for a seed
+    anchor: str  # text of the link
+    why: str  # why it was fetched
     at: str  # ISO 8601
 
     @property
     def is_relevant(self) -> bool:
-        """Whether it counts as one on the topic."""
+        """Whether it counts as on topic."""
         return self.relevance >= RELEVANT
 
 
 def read_pages(folder: Path) -> list[Page]:
-    """Return the pages of a folder in the order in which they came; linear in the lines of its list.
+    """Return the pages of a folder in the order in which they were fetched; linear in the lines of its list.
 
     Raises
     ------
     ConfigError
-        If one of its lines is none, but for a last one that is being written.
+        If a line is malformed, except a last one that is being written.
     StorageError
         If it cannot be read.
     """

@@ -1,4 +1,4 @@
-"""``scrapy crawl topic -a examples=DIR -a seeds=FILE``: as many pages on a topic as possible, on many hosts."""
+"""``scrapy crawl topic -a examples=DIR -a seeds=FILE``: pages on a topic, on many hosts."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.mission import Topic
 
-_STEPS = 20  # of a path that are told; the seed is always among them
-_PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
+_STEPS = 20  # of a path that are listed; the seed is always among them
+_PAGES = 200_000  # whose paths are remembered: about 60 MB
 _TEXT = 200  # characters of titles
 _READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
@@ -55,40 +55,40 @@ EXAMPLES = "examples.json.gz"  # in the JOBDIR
 
 
 class TopicSpider(FollowingSpider):
-    """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
+    """Finds pages on a topic on any host: the crawl leaves the hosts of its seeds.
 
-    What is on the topic, examples say, or keywords, or both: a model is made of them that learns from the pages of the
-    crawl, see :func:`~scrapy_focus.topic.models.made_of`. Or a model says so that was trained before, and
-    learns no more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
+    Examples, keywords or both define the topic: a model is built from them, and learns from the pages of the crawl, see
+    :func:`~scrapy_focus.topic.models.made_of`. Alternatively, a model trained earlier defines it, and does not learn
+    any more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
 
     Arguments
     ---------
     seeds
-        Pages to start from: URLs separated by commas, or a file with one on each line.
+        Pages to start from: URLs separated by commas, or a file with one per line.
     examples
-        Folder with example pages (``.txt``, ``.html``): those on the topic in ``positive``, and, where there are some,
-        others in ``negative``. They are stored in the ``JOBDIR``: a crawl resumes without the folder.
+        Folder with example pages (``.txt``, ``.html``): pages on the topic in ``positive`` and, optionally, others in
+        ``negative``. They are stored in the ``JOBDIR``, so a crawl can resume without the folder.
     model
         A file that ``scrapy focus-train`` wrote, instead of examples.
     keywords
-        Words and phrases of the topic, separated by commas, or a file with one on each line, such as
-        ``scrapy focus-keywords`` writes. They are looked for in pages and links; beside a ``model``, in links alone.
+        Words and phrases of the topic, separated by commas, or a file with one per line, such as the output of
+        ``scrapy focus-keywords``. They are looked up in pages and links; with a ``model``, only in links.
     frequency
-        The share of all pages that are on the topic, where it is known: ``0.03``. Else it is estimated.
+        The share of all pages that are on topic, if you know it: ``0.03``. By default, it is estimated.
     per_domain
-        Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
+        The limit of pages per registered domain: ``10``, or ``5-2`` for 5 at first and 2 at the end (it is halved after
         each third of the budget). No limit by default.
     per_host
-        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes.
+        The limit of pages per host, instead of ``per_domain``: for sites below one name that is on no list of suffixes.
     budget
-        Requests of all kinds that may be sent; no limit by default.
+        The limit of requests of all kinds; none by default.
     out
         File for the results: a line of JSON for each page that was fetched, see
-        :class:`~scrapy_focus.finders.kit.spiders.items.TopicPage`. With ``-``, nothing is stored: the URLs of pages on
-        the topic go to standard output, one a line.
+        :class:`~scrapy_focus.finders.kit.spiders.items.TopicPage`. With ``-``, the crawl stores nothing, and prints the
+        URLs of pages on the topic, one per line.
     folder
-        Folder for notes of the crawl, and what is made of them and of ``pages.jsonl`` in it at the end: ``index.html``
-        and ``pages.csv``. ``out`` is then ``pages.jsonl`` in it. None by default.
+        Folder for notes of the crawl, and for ``index.html`` and ``pages.csv``, which are written at the end from the
+        notes and ``pages.jsonl``. ``out`` is then ``pages.jsonl`` in this folder. None by default.
     """
 
     name = "topic"
@@ -111,13 +111,13 @@ class TopicSpider(FollowingSpider):
         self.folder = asked.found_in
         self.out = asked.list_file
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
-        # By the URL of a page: the page on which its link was found, and the text of that link.
+        # By the URL of a page: the page with its link, and the text of that link.
         self.reached: dict[str, tuple[str, str]] = {}
         self.relevance: Topic
 
     @cached_property
     def goal(self) -> TopicGoal:
-        """What judges pages, in the crawl and in the results."""
+        """The goal that judges pages, in the crawl and in the results."""
         return TopicGoal(self.relevance)
 
     @classmethod
@@ -151,9 +151,9 @@ class TopicSpider(FollowingSpider):
         return spider
 
     def prepare(self, job: Path | None, *, alone: bool = True) -> None:
-        """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
+        """Build the topic model; for a resumed job, read its list.
 
-        ``alone``: no other machine judges pages. Else keywords make a model that learns nothing.
+        ``alone``: no other machine judges pages. Otherwise keywords make a model that does not learn.
 
         Raises
         ------
@@ -173,16 +173,16 @@ class TopicSpider(FollowingSpider):
 
     @staticmethod
     def _check_out(out: Path, *, resumed: bool) -> None:
-        """Raise ``UsageError`` if results cannot be added to this file."""
+        """Raise ``UsageError`` if results cannot be appended to this file."""
         if not resumed and out.exists() and out.stat().st_size:
             raise UsageError(
-                f"{out} has the results of another crawl: name another file with -a out=FILE, or go on with that crawl "
-                "by giving its JOBDIR"
+                f"{out} contains the results of another crawl: name another file with -a out=FILE, or give the JOBDIR "
+                "of that crawl to resume it"
             )
         try_out(out)
 
     def _model(self, stored: Path | None, *, resumed: bool, alone: bool) -> Topic:
-        """Return what judges pages: what was trained before, or is made of examples, of a resumed job those stored."""
+        """Return the topic model: trained earlier, or built from examples, for a resumed job from the stored ones."""
         if self.asked.model:
             return load_relevance(self.asked.model)
         if not (alone or self.asked.examples):
@@ -192,24 +192,22 @@ class TopicSpider(FollowingSpider):
         return self._first_model(stored)
 
     def _first_model(self, stored: Path | None) -> Topic:
-        """Return the model that a new crawl begins with; its examples are kept where they are `stored`."""
+        """Return the model that a new crawl starts with; store its examples in `stored`."""
         given = self.asked.read_examples()
         relevance = self.made_of(given)
         if stored is not None:
             keep(given, stored)
         if given.positives:
             self.logger.info(
-                "The model begins with %d examples on the topic, %d others and %d keywords, and learns from "
+                "The model starts with %d examples on the topic, %d others and %d keywords, and learns from "
                 "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
             )  # fmt: skip
         if 0 < len(given.positives) < _FEW and not self.keywords:
-            self.logger.warning(
-                "A model of so few examples is mostly luck; give it ten or more, or keywords beside them"
-            )
+            self.logger.warning("A model of so few examples is mostly luck; give it ten or more, or add keywords")
         return relevance
 
     def _remember_all(self, out: Path) -> None:
-        """Remember how the pages were reached that earlier runs of the job listed."""
+        """Remember the paths of the pages that earlier runs of the job listed."""
         for page in read_results(out):
             end = {"url": page["url"], "anchor": ""}
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
@@ -220,7 +218,7 @@ class TopicSpider(FollowingSpider):
         return made_of(given, self.keywords, self.asked.frequency)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the crawl is asked to do, as JSON holds it."""
+        """Return the arguments of the crawl, as values of JSON."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self.asked, name))]
         if self.keywords:
             given.append(f"the words {', '.join(self.keywords)}")
@@ -236,7 +234,7 @@ class TopicSpider(FollowingSpider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         meta = response.meta
-        if "moved_from" in meta:  # a link of a redirect, which is no line of the results
+        if "moved_from" in meta:  # a link of a redirect, which is not in the results
             self.remember(meta[FOUND_ON], meta["moved_from"], meta["link_text"])
         if target := redirect_of(response):
             self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
@@ -271,13 +269,13 @@ class TopicSpider(FollowingSpider):
         )
 
     def remember(self, url: str, found_on: str, anchor: str) -> None:
-        """Note how a page was reached first; the oldest is forgotten where there are too many."""
+        """Note how a page was first reached; if there are too many, forget the oldest."""
         if len(self.reached) >= _PAGES:
             del self.reached[next(iter(self.reached))]
         self.reached.setdefault(url, (found_on, printable(anchor)))
 
     def path(self, url: str) -> list[dict[str, str]]:
-        """Return the pages from the seed to the one before this page; of a long way the first, and the last ones."""
+        """Return the pages from the seed to the one before this page; of a long path, the first and the last ones."""
         steps: list[dict[str, str]] = []
         seen = {url}
         found_on, anchor = self.reached[url]
@@ -299,7 +297,7 @@ def keep(given: Given, path: Path) -> None:
 
 
 def read_results(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield what an earlier run listed, but for a last line that was cut."""
+    """Yield the results of an earlier run, except a last line that was cut."""
     if path.exists():
         with path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -310,7 +308,7 @@ def read_results(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def language(response: HtmlResponse) -> str:
-    """Return the language that a page says it is in, ``""`` if it does not."""
+    """Return the language that a page declares, ``""`` for none."""
     root = response.selector.root
     names = [root.get("lang"), root.get("xml:lang")]
     for meta in root.iterfind(".//meta[@http-equiv]"):

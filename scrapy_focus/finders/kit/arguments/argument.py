@@ -1,8 +1,8 @@
-"""Declares an argument of a finder once, for its spider (``-a rate=9/h``) and for its command (``--rate 9/h``).
+"""Declare an argument of a finder once, for its spider (``-a rate=9/h``) and for its command (``--rate 9/h``).
 
-A finder declares its arguments as fields of a class. A field says how its text is read, and what its option is called;
-spider and command both read what a user gave through that class, so both refuse the same with the same sentence, each
-with its own names for arguments.
+A finder declares its arguments as fields of a class. A field defines how its text is parsed, and the name of its
+option. Spider and command parse their input through this class, so both give the same error messages, each with its
+own names for the arguments.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
-#: A value of an option for which it is no option: the words of a command line without one.
+#: The ``option`` of an argument that is positional on the command line.
 POSITIONAL = ""
 
 
 class Names:
-    """What arguments are called where a user gave them; here, to a spider."""
+    """Names of arguments as the user knows them; here, those of a spider."""
 
     def of(self, argument: str) -> str:
         """Return the name of an argument."""
         return argument
 
     def given(self, argument: str, value: str) -> str:
-        """Return how a user would give a value."""
+        """Return an argument with a value, as a user would write it."""
         return f"-a {argument}={value}"
 
 
 class OptionNames(Names):
-    """What arguments are called on a command line.
+    """Names of arguments on a command line.
 
     Parameters
     ----------
     options
-        Options that have another name than their argument, by argument; :data:`POSITIONAL` for none.
+        Options whose name differs from their argument, by argument; :data:`POSITIONAL` for none.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
 
     def of(self, argument: str) -> str:
-        """Return the option; ``URL`` for what has none, as only URLs have not."""
+        """Return the option; ``URL`` if it has none, as only URLs are positional."""
         option = self._options.get(argument, argument.replace("_", "-"))
         return "URL" if option == POSITIONAL else f"--{option}"
 
@@ -58,7 +58,7 @@ class OptionNames(Names):
 
 
 class Called:
-    """An argument, as the user who gave it knows it."""
+    """The name of an argument, as the user knows it."""
 
     def __init__(self, argument: str, names: Names | None = None) -> None:
         self._argument = argument
@@ -74,14 +74,14 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """How an argument is read, and its option."""
+    """How an argument is parsed, and its option."""
 
     read: Callable[[Any, Called], Any]  # raises UsageError
     default: str
-    option: str | None  # where it is called otherwise than the argument; POSITIONAL: it has none
+    option: str | None  # if its name differs from the argument's; POSITIONAL: it has none
     metavar: str
-    help: str  # of the option; "": the command adds none, or its own
-    switch: str  # what the option stands for that takes no value; "": it takes one
+    help: str  # of the option; "": the command adds no option, or its own
+    switch: str  # the value that an option without a value stands for; "": it takes a value
 
     def add_option(self, name: str, parser: argparse.ArgumentParser) -> None:
         """Add the option to a command."""
@@ -116,19 +116,19 @@ class Arguments:
     def declared(cls) -> dict[str, Argument]:
         """Return the arguments by name, in the order of their declaration."""
         declared = {each.name: each.metadata["argument"] for each in fields(cls)}
-        order = [*cls.__annotations__, *declared]  # a field that a base declares, too, has its place in this class
+        order = [*cls.__annotations__, *declared]  # a field that a base class also declares is placed as in this class
         return {name: declared[name] for name in dict.fromkeys(order) if name in declared}
 
     @classmethod
     def option_names(cls) -> OptionNames:
-        """Return what the arguments are called on a command line."""
+        """Return the names of the arguments on a command line."""
         return OptionNames({name: each.option for name, each in cls.declared().items() if each.option is not None})
 
     @classmethod
     def read(cls, given: Mapping[str, Any], names: Names | None = None) -> Self:
-        """Return the values of what a user gave.
+        """Return the parsed values of a user's arguments.
 
-        Names with an underscore in front are for whoever starts a spider, such as Scrapyd's ``_job``.
+        Names with a leading underscore, such as Scrapyd's ``_job``, are for the program that starts the spider.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Arguments:
         names, declared = names or Names(), cls.declared()
         if unknown := [name for name in given if name not in declared and not name.startswith("_")]:
             *most, last = declared
-            raise UsageError(f"there is no argument {', '.join(unknown)}; there are {', '.join(most)} and {last}")
+            raise UsageError(f"unknown argument {', '.join(unknown)}; the arguments are {', '.join(most)} and {last}")
         texts = {name: given.get(name, each.default) for name, each in declared.items()}
         cls.refuse(texts, names)
         values = {name: each.read(texts[name], Called(name, names)) for name, each in declared.items()}
@@ -155,5 +155,5 @@ class Arguments:
 
 
 def passed_on(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those arguments of a spider that are not its own but of whoever starts it."""
+    """Return the arguments of a spider that are for the program that starts it."""
     return {name: value for name, value in given.items() if name.startswith("_")}

@@ -1,4 +1,4 @@
-"""User names and passwords in the URLs that a crawl is given: to whom they are sent, and that nobody else sees them."""
+"""User names and passwords in start URLs: sent to their hosts only, and hidden everywhere else."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def take_credentials(urls: Iterable[str]) -> tuple[list[str], dict[str, bytes]]:
-    """Return URLs without user names and passwords, and what to send in ``Authorization``, by origin.
+    """Return URLs without user names and passwords, and the values of ``Authorization`` by origin.
 
-    What goes to ``http`` at its usual port may go to ``https`` at that, too, as sites redirect there. What is no URL is
-    left as it is.
+    Credentials for ``http`` at its usual port are also valid for ``https`` at its usual port, as sites redirect there.
+    Anything that is not a URL stays unchanged.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def take_credentials(urls: Iterable[str]) -> tuple[list[str], dict[str, bytes]]:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL, ``""`` where it has no sound port.
+    """Return scheme, host and port of a URL, ``""`` if the port is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the arguments of all finders have in common."""
+"""Base classes of the arguments of all finders."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FinderArguments(Arguments):
-    """Values of the arguments of a finder: where it begins, what it looks for, how much it may send."""
+    """Values of the arguments of a finder: where it starts, what it looks for, how many requests it may send."""
 
     budget: int | None = budget_argument()
 
     @property
     @abstractmethod
     def starts(self) -> Starts:
-        """Where the crawl begins."""
+        """Where the crawl starts."""
 
     @property
     @abstractmethod
@@ -37,20 +37,20 @@ class FinderArguments(Arguments):
     @property
     @abstractmethod
     def fixed(self) -> dict[str, str]:
-        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        """The arguments that must not change when a job resumes, in normal form."""
 
     @property
     def stays_on(self) -> str:
-        """Where it stays, in words."""
+        """The hosts that it stays on, in words."""
         return ", ".join(dict.fromkeys(self.starts.hosts))
 
     @property
     def sends(self) -> str:
-        """How many requests it may send, in words; ``""`` for any number."""
+        """The limit of requests, in words; ``""`` for none."""
         return f"at most {counted(self.budget, 'request')}" if self.budget else ""
 
     def check_files(self) -> None:
-        """Raise ``UsageError`` if the files that a new crawl reads at its beginning cannot be read."""
+        """Raise ``UsageError`` if a file that a new crawl reads at its start cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class ListArguments(FinderArguments):
 
     @property
     def found_in(self) -> Path | None:
-        """The folder, ``None`` where the list alone is written."""
+        """The folder, ``None`` if only the list is written."""
         return Path(self.folder).absolute() if self.folder else None
 
     @property

@@ -1,4 +1,4 @@
-"""Sees before a crawl whether what it finds can be written."""
+"""Check before a crawl that its results can be written."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from scrapy_focus.finders.kit.records.folder_names import ENTITIES, FILES, MANIF
 if TYPE_CHECKING:
     from pathlib import Path
 
-_WRITTEN = (FILES, ".focus", MANIFEST, SKIPPED, ENTITIES, NEWS, PAGES)  # in the folder of what is found
+_WRITTEN = (FILES, ".focus", MANIFEST, SKIPPED, ENTITIES, NEWS, PAGES)  # in the output folder
 
 
 def try_out(path: Path, out: Path | None = None, called: Called | None = None) -> None:
-    """Make the folder of what a crawl finds, and see whether a file can be written there.
+    """Make the output folder of a crawl, and check that a file can be written there.
 
     Parameters
     ----------
     path
         The file.
     out
-        The folder, where that is what the user named.
+        The folder, if the user named one.
     called
-        What the user calls the argument; ``out`` of a spider by default.
+        The user's name for the argument; ``out`` of a spider by default.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Reads the texts of arguments, and says what is wrong with them.
+"""Parse the texts of arguments, and report errors.
 
-Each reader takes the text and what the user calls the argument; for a text that makes no sense it raises a
-``UsageError`` with one sentence: what was given, what the argument takes, and an example.
+Each reader takes the text and the user's name for the argument. For an invalid text it raises a ``UsageError`` with
+one sentence: what was given, what the argument takes, and an example.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Starts(NamedTuple):
-    """Where a crawl begins."""
+    """Where a crawl starts."""
 
     urls: list[str]  # without user names and passwords
     credentials: dict[str, bytes]  # what to send in ``Authorization``, by origin
@@ -36,14 +36,14 @@ class Starts(NamedTuple):
 
 
 def starts_at(urls: Sequence[str]) -> Starts:
-    """Return where a crawl begins that is given these URLs; the host of what is no URL is ``""``."""
+    """Return the starts of a crawl from these URLs; the host of an invalid URL is ``""``."""
     bare, credentials = take_credentials(urls)
     hosts = [host_of(url) if url.startswith(("http://", "https://")) else "" for url in bare]
     return Starts(bare, credentials, [host.removeprefix("www.") for host in hosts])
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL as Scrapy compares it: international names are spelled in ASCII."""
+    """Return the host of a URL as Scrapy compares it: international names in ASCII."""
     try:
         return urlsplit(safe_url_string(url)).hostname or ""
     except ValueError:
@@ -51,7 +51,7 @@ def host_of(url: str) -> str:
 
 
 def roots_reader(spider: str) -> Callable[[str | Sequence[str], Called], Starts]:
-    """Return what reads URLs, in a list or separated by commas, for a spider of this name."""
+    """Return a reader of URLs, in a list or separated by commas, for a spider of this name."""
 
     def read(given: str | Sequence[str], called: Called) -> Starts:
         words = given.split(",") if isinstance(given, str) else given
@@ -67,14 +67,12 @@ def roots_reader(spider: str) -> Callable[[str | Sequence[str], Called], Starts]
 
 
 def read_seeds(given: str | Sequence[str], called: Called) -> Starts:
-    """Return the URLs in a file, one on each line, ``#`` before comments; or those that are given, separated by commas,
-    or in a list.
-    """
+    """Return the URLs in a file, one per line, ``#`` before comments; or the given URLs, separated by commas."""
     return starts_at(seeds_of(given, called))
 
 
 def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
-    """Return the URLs that :func:`read_seeds` reads, with the user names and passwords in them."""
+    """Return the URLs that :func:`read_seeds` reads, including their user names and passwords."""
     place = str(called)
     words: Sequence[str]
     if not isinstance(given, str):
@@ -87,7 +85,7 @@ def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
     for url in urls:
         if not (url.startswith(("http://", "https://")) and host_of(url)):
             raise UsageError(
-                f"{hide_credentials(repr(url))} in {place} is no URL; write it as https://example.org/page"
+                f"{hide_credentials(repr(url))} in {place} is not a URL; write it as https://example.org/page"
             )
     if not urls:
         example = called.like("https://example.org/")
@@ -99,7 +97,7 @@ def _lines_of(file: str, called: Called) -> list[str]:
     try:
         return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(
             f"the file {file} cannot be read ({reason}): {called} takes URLs with http:// or https://, or a file "
             "of them"
@@ -107,7 +105,7 @@ def _lines_of(file: str, called: Called) -> list[str]:
 
 
 def read_text(given: object, called: Called) -> str:
-    """Return a text as it is."""
+    """Return a text unchanged."""
     return str(given)
 
 
@@ -126,9 +124,7 @@ def read_one(given: str, called: Called) -> bool:
 
 
 def read_keywords(given: str, called: Called) -> list[str]:
-    """Return the keywords in a file, one on each line, or those that are given, separated by commas; ``[]`` for
-    ``""``.
-    """
+    """Return the keywords in a file, one per line, or the given ones, separated by commas; ``[]`` for ``""``."""
     if given and _names_file(given):
         from scrapy_focus.topic import expansion
 
@@ -138,19 +134,19 @@ def read_keywords(given: str, called: Called) -> list[str]:
             raise UsageError(str(error)) from error
     found = [word.strip() for word in given.split(",") if word.strip()]
     if given and not found:
-        raise UsageError(f"{called} is {given!r}; it takes words separated by commas, or a file with one on each line")
+        raise UsageError(f"{called} is {given!r}; it takes words separated by commas, or a file with one per line")
     return found
 
 
 def _names_file(text: str) -> bool:
-    """Whether a text is a file, or looks like the name of one, rather than words."""
+    """Whether a text is a file, or looks like a file name, rather than words."""
     if "," in text:
         return False
     return Path(text).is_file() or "/" in text or bool(Path(text).suffix)
 
 
 def words_reader(example: str) -> Callable[[str, Called], list[str]]:
-    """Return what reads words that are separated by commas, ``[]`` for ``""``."""
+    """Return a reader of words that are separated by commas, ``[]`` for ``""``."""
 
     def read(given: str, called: Called) -> list[str]:
         found = [word for each in given.split(",") if (word := each.strip())]
@@ -174,14 +170,14 @@ def read_share(given: str, called: Called) -> float | None:
     share = _float_of(given)
     if not 0 < share < 1:
         raise UsageError(
-            f"{called} is {given!r}; it takes the share of all pages that are on the topic, above 0 and below 1: "
+            f"{called} is {given!r}; it takes the share of all pages that are on topic, above 0 and below 1: "
             f"{called.like('0.03')}"
         )
     return share
 
 
 def number_reader(unit: str, example: int) -> Callable[[str, Called], int | None]:
-    """Return what reads a number from 1, ``None`` for ``""``."""
+    """Return a reader of a number from 1, ``None`` for ``""``."""
     return partial(_read_number, unit=unit, example=example)
 
 
@@ -200,7 +196,7 @@ def read_rate(given: str, called: Called) -> Rate | None:
 
 
 def read_hours(given: str, called: Called) -> float | None:
-    """Return a number of hours, or a time such as ``2d``, in hours; ``None`` for ``""``.
+    """Return a number of hours, or a duration such as ``2d``, in hours; ``None`` for ``""``.
 
     Examples
     --------
@@ -214,7 +210,7 @@ def read_hours(given: str, called: Called) -> float | None:
 
 
 def read_duration(given: str, called: Called) -> Duration | None:
-    """Return a time such as ``7d``, ``12h`` or ``30min``, ``None`` for ``""``.
+    """Return a duration such as ``7d``, ``12h`` or ``30min``, ``None`` for ``""``.
 
     Examples
     --------
@@ -233,7 +229,7 @@ def _duration(given: str, called: Called, *, bare: str = "", hint: str) -> Durat
 
 
 def read_limit(given: str, called: Called) -> list[int]:
-    """Return a limit of pages, or two for one that falls from the first to the second; ``[]`` for ``""``.
+    """Return a limit of pages, or two for a limit that falls from the first to the second; ``[]`` for ``""``.
 
     Examples
     --------
@@ -246,14 +242,13 @@ def read_limit(given: str, called: Called) -> list[int]:
     numbers = [int(each) for each in found.groups() if each] if found else [0]
     if min(numbers) < 1 or numbers[-1] > numbers[0]:
         raise UsageError(
-            f"{called} is {given!r}; it takes a number of pages, or two for a limit that falls: "
-            f"{called.like('10', '5-2')}"
+            f"{called} is {given!r}; it takes a number of pages, or two for a falling limit: {called.like('10', '5-2')}"
         )
     return numbers
 
 
 def caps_of(per_domain: Sequence[int], per_host: Sequence[int]) -> dict[str, Any]:
-    """Return the parameters of a policy for a limit of pages of each domain, or of each host.
+    """Return the parameters of a policy for a limit of pages per domain or per host.
 
     Examples
     --------
@@ -265,22 +260,22 @@ def caps_of(per_domain: Sequence[int], per_host: Sequence[int]) -> dict[str, Any
 
 
 def budget_argument() -> Any:
-    """Declare an argument for how many requests may be sent; ``None`` for any number."""
+    """Declare an argument for the limit of requests; ``None`` for no limit."""
     return argument(
-        number_reader("requests", 1000), metavar="N", help="requests of all kinds that may be sent (default: no limit)"
+        number_reader("requests", 1000), metavar="N", help="send at most N requests of all kinds (default: no limit)"
     )
 
 
 def sitemaps_argument() -> Any:
-    """Declare an argument for whether sitemaps are asked for."""
+    """Declare an argument for whether sitemaps are fetched."""
     return argument(
         read_yes, default="yes", option="no-sitemaps", switch="no",
-        help="do not ask for the sitemaps that robots.txt names",
+        help="do not fetch the sitemaps that robots.txt names",
     )  # fmt: skip
 
 
 def _float_of(given: str) -> float:
-    """Return a number, NaN for what is none."""
+    """Return a number, NaN if it is not one."""
     try:
         return float(given)
     except ValueError:

@@ -1,6 +1,6 @@
-"""What the commands have in common: how they check their arguments, how they fail, and with which status they end.
+"""Base classes of the commands: checks of arguments, error messages, and exit statuses.
 
-Scrapy imports every command whenever it starts, so a command imports what it works with where it works.
+Scrapy imports every command whenever it starts, so a command imports its dependencies where it uses them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WIDTH = 120  # of a line, where there is no terminal
 
 
 class FocusCommand(ScrapyCommand):
-    """A command that ends with status 0, or with a sentence that says what to do and another status.
+    """A command that exits with status 0, or with another status and a sentence that says what to do.
 
     A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, and so does a package that is not
     installed. Another :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` ends it with status 1. A subclass
@@ -39,13 +39,13 @@ class FocusCommand(ScrapyCommand):
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
-    #: What stands behind ``scrapy``.
+    #: Its name after ``scrapy``.
     command: ClassVar[str]
-    #: What stands behind the command.
+    #: Its arguments in the usage line.
     arguments: ClassVar[str]
-    #: What it does, in the list of commands.
+    #: Its line in the list of commands.
     summary: ClassVar[str]
-    #: What it does, in its help.
+    #: Its description in the help.
     details: ClassVar[str]
 
     def syntax(self) -> str:
@@ -61,12 +61,12 @@ class FocusCommand(ScrapyCommand):
         super().add_options(parser)
         parser.usage = f"{called(self.command)} {self.syntax()}"
         parser.formatter_class = _HelpFormatter
-        parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
+        parser.error = _end  # type: ignore[method-assign]  # Scrapy calls it for a UsageError, too
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         if unknown := [word for word in args if word.startswith("-")]:
-            raise UsageError(f"there is no option {unknown[0]}; {called(self.command)} -h lists the options")
+            raise UsageError(f"unknown option {unknown[0]}; {called(self.command)} -h lists the options")
         self.check(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -78,29 +78,29 @@ class FocusCommand(ScrapyCommand):
 
     @abstractmethod
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Raise ``UsageError`` if the arguments cannot be meant; options may be replaced by what they mean."""
+        """Raise ``UsageError`` if the arguments are invalid; options may be replaced by their parsed values."""
 
     @abstractmethod
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Do it, and return the exit status."""
+        """Run the command, and return the exit status."""
 
 
 class _HelpFormatter(ScrapyHelpFormatter):
-    """Leaves a line of help that ends in a colon as it is, where Scrapy's makes a heading of it."""
+    """Prints a help line that ends in a colon unchanged, where Scrapy's formatter turns it into a heading."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return [f"{line} " if line.endswith(":") else line for line in super()._split_lines(text, width)]
 
 
 class JobCommand(FocusCommand):
-    """A command about one JOBDIR; the folder that was given to another command with ``--out`` stands for its job."""
+    """A command about one JOBDIR; the ``--out`` folder of another command stands for the job in it."""
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"name one JOBDIR: {called(self.command)} JOBDIR; got {' '.join(args) or 'none'}")
 
     def jobdir(self, args: list[str]) -> Path:
-        """Return the JOBDIR that the user means."""
+        """Return the JOBDIR that the argument names or contains."""
         from scrapy_focus.finders.kit.records.crawls import JOB
 
         folder = Path(args[0])
@@ -111,17 +111,17 @@ def add_cluster(parser: argparse.ArgumentParser, what: str, **options: Any) -> N
     """Add the option ``--cluster``."""
     parser.add_argument(
         "--cluster", metavar="ADDRESS", **options,
-        help=f"{what}: host:port of its head, or auto, that of this machine (default: FOCUS_CLUSTER, or auto)",
+        help=f"{what}: host:port of its head, or auto for the one on this machine (default: FOCUS_CLUSTER, or auto)",
     )  # fmt: skip
 
 
 def cluster_of(settings: BaseSettings | None, given: str | None) -> str:
-    """Return the address of the cluster that is meant: as given, else that of the project."""
+    """Return the address of the cluster: as given, else that of the project."""
     return given or (settings and settings.get("FOCUS_CLUSTER")) or "auto"
 
 
 def called(command: str) -> str:
-    """Return how a command is called by itself: ``focus files`` for ``focus-files``."""
+    """Return the standalone name of a command: ``focus files`` for ``focus-files``."""
     return command.replace("-", " ", 1)
 
 
@@ -131,9 +131,9 @@ def _end(message: str) -> NoReturn:
 
 
 def refuse_arguments(command: str, args: list[str]) -> None:
-    """Raise ``UsageError`` if a command that takes options only is given other words."""
+    """Raise ``UsageError`` if a command that takes only options receives positional arguments."""
     if args:
-        raise UsageError(f"there is no argument {args[0]}; {called(command)} -h lists the options")
+        raise UsageError(f"unexpected argument {args[0]}; {called(command)} -h lists the options")
 
 
 def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
@@ -142,7 +142,7 @@ def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
     Raises
     ------
     UsageError
-        If one is no whole number from `least` on.
+        If one is not a whole number of at least `least`.
     """
     for name in names:
         value = getattr(opts, name)
@@ -152,21 +152,21 @@ def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
 
 
 def make(option: str, path: str, *sources: str) -> Any:
-    """Return what an import path leads to; a class is called, and so is anything else that there are sources for.
+    """Return the object at an import path; a class is called, as is anything else if there are sources.
 
     Parameters
     ----------
     option
-        The option and what the user wrote behind it.
+        The option and its value, as the user wrote them.
     path
         As in ``package.module.Name``.
     sources
-        What it is called with.
+        Arguments of the call.
 
     Raises
     ------
     ConfigError
-        If that fails, whatever the module of a user does. A ``FocusError`` of the user's own is raised as it is.
+        If that fails, for any error in the user's module. A ``FocusError`` raised there is passed through.
     """
     try:
         found = load_object(path)
@@ -176,22 +176,22 @@ def make(option: str, path: str, *sources: str) -> Any:
     except FocusError:
         raise
     except Exception as error:
-        advice = "; outside of a project, its folder has to be in PYTHONPATH" if isinstance(error, ImportError) else ""
-        raise ConfigError(f"{option} cannot be made: {type(error).__name__}: {reason_of(error)}{advice}") from error
+        advice = "; outside of a project, its folder must be in PYTHONPATH" if isinstance(error, ImportError) else ""
+        raise ConfigError(f"{option} cannot be loaded: {type(error).__name__}: {reason_of(error)}{advice}") from error
 
 
 def one_line(text: str) -> str:
-    """Return a text as a command prints it: in one line that a terminal only shows, whatever a site put into it."""
+    """Return a text as one line without control characters, whatever a site put into it."""
     return printable(text, LINE)
 
 
 def say(*lines: str) -> None:
-    """Print lines that a terminal only shows, whatever a site put into them."""
+    """Print lines without control characters, whatever a site put into them."""
     print("\n".join(map(one_line, lines)), flush=True)
 
 
 def try_out(path: Path) -> None:
-    """Make the folder of a file that is written when all is done, and see whether it can be written.
+    """Make the folder of a file that is written at the end, and check that the file can be written.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def try_out(path: Path) -> None:
 
 
 def make_console() -> Console:
-    """Return where a command writes: as wide as the terminal, or 120 columns where there is none."""
+    """Return the console of a command: as wide as the terminal, or 120 columns without one."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)

@@ -1,7 +1,7 @@
-"""What the commands have in common that are given a URL and leave a folder with what they found.
+"""Base class of the commands that crawl from URLs and store their finds in a folder.
 
-A command of a further system names its spider, what it is given, and what it looks for; the rest is here: polite
-settings where a project says nothing, the folder with the job that resumes, what is said first, and the exit status.
+A subclass names its spider, its arguments and what it looks for. This module has the rest: polite settings where a
+project sets none, the folder with a job that can be resumed, the first message, and the exit status.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Called
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
-#: What ``--out`` is for standard output.
+#: The value of ``--out`` for standard output.
 PIPE = "-"
 
-_LISTS = {  # what each command leaves in the folder of its crawl, and no command before it
+_LISTS = {  # the list that each command writes, and no command before it
     "focus-important": ".focus/graph.jsonl",
     "focus-structured": "entities.jsonl",
     "focus-watch": "news.jsonl",
@@ -46,7 +46,7 @@ _LISTS = {  # what each command leaves in the folder of its crawl, and no comman
 }
 _BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
-_SAID = {  # what a crawl says, by options
+_SAID = {  # phrases of a crawl, in terms of the options
     "another JOBDIR": "another folder with --out",
     "a larger budget of requests": "a larger --budget",
     "as JOBDIR was not set": "as nothing is stored",
@@ -55,35 +55,34 @@ _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": Fal
 
 
 class Plan(NamedTuple):
-    """What a command is about to do."""
+    """The crawl that a command is about to run."""
 
-    given: dict[str, Any]  # the arguments of the spider, as texts
+    given: dict[str, Any]  # arguments of the spider, as texts
     asked: FinderArguments  # their values
     out: Path | None  # None: standard output
-    state: str  # which crawl of the folder it is, "" for the first
-    resumes: bool = False  # such a crawl
-    goes_on: bool = False  # one that ended for a limit, and resumes
-    again: bool = False  # the next crawl, whatever became of the last one
+    state: str  # the number of the crawl in words, "" for the first
+    resumes: bool = False  # whether it resumes a crawl
+    goes_on: bool = False  # whether that crawl had ended because of a limit
+    again: bool = False  # whether it is the next crawl, even if the last one could resume
 
     @property
     def where(self) -> str:
-        """The folder, and which crawl of it this is."""
+        """The folder, and the number of the crawl."""
         return f"{self.out} ({self.state})" if self.state else str(self.out)
 
     @property
     def job(self) -> Path | None:
-        """The JOBDIR, in which a crawl that was interrupted resumes; none without a folder."""
+        """The JOBDIR from which an interrupted crawl resumes; none without a folder."""
         if self.out is None:
             return None
         return self.out / ".focus" / "job"
 
 
 class FindCommand(FocusCommand):
-    """A command that crawls from URLs on.
+    """A command that crawls from start URLs.
 
-    The settings of a project count, and where there is none, or it says nothing,
-    :mod:`scrapy_focus.spiders.polite`. The exit status is that of the ending of the crawl
-    (:mod:`~scrapy_focus.engine.ending`).
+    It uses the settings of a project, and :mod:`scrapy_focus.spiders.polite` for whatever the project does not set.
+    The exit status depends on how the crawl ended (:mod:`~scrapy_focus.engine.ending`).
     """
 
     crawls: ClassVar[bool] = True
@@ -97,29 +96,29 @@ class FindCommand(FocusCommand):
         declared.pop("budget").add_option("budget", parser)
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
-            help=f"folder for what is found (default {self.folder}); the same command with the same folder resumes a "
-            f"crawl that was interrupted. -: store nothing, and print {self.prints}, one a line",
+            help=f"folder for the results (default: {self.folder}); the same command with the same folder resumes an "
+            f"interrupted crawl. -: store nothing, and print {self.prints}, one per line",
         )  # fmt: skip
-        parser.add_argument("--dry-run", action="store_true", help="say what would be asked for, and send nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show what the crawl would do, and send nothing")
         for name, each in declared.items():
             if each.help:
                 each.add_option(name, parser)
 
-    #: The name of the argument for the URLs to begin with.
+    #: The name of the argument for the start URLs.
     starts: ClassVar[str] = "root"
-    #: The list that the crawl writes, in its folder.
+    #: The list that the crawl writes in its folder.
     list_name: ClassVar[str]
-    #: What a list of another crawl is called.
+    #: What to call the list of another crawl.
     results: ClassVar[str] = "results of another crawl"
     #: What resumes.
     noun: ClassVar[str] = "last crawl"
-    #: What to say where no URL is given; the name of the command follows.
+    #: The message if no URL is given; the name of the command follows.
     asks_for_urls: ClassVar[str] = "where to start? Give a URL"
-    #: Examples of arguments for that.
+    #: Example arguments for that message.
     example: ClassVar[str] = "https://example.org/"
-    #: The folder where none is given.
+    #: The default folder.
     folder: ClassVar[str]
-    #: What goes to standard output, where that is asked for.
+    #: What the command prints with ``--out -``.
     prints: ClassVar[str] = "the URLs that are found"
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -136,19 +135,19 @@ class FindCommand(FocusCommand):
 
     @abstractmethod
     def takes(self) -> type[FinderArguments]:
-        """Return the arguments of the spider; each with a help has an option. They are imported where they are used."""
+        """Return the arguments of the spider; each with a help text has an option. Imported on demand."""
 
     @abstractmethod
     def spider(self) -> type[Spider]:
-        """Return the spider; it is imported where it is needed."""
+        """Return the spider; imported on demand."""
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        """Return what is to be done; ``UsageError`` if that cannot be meant."""
+        """Return the plan of the crawl; ``UsageError`` if the arguments are invalid."""
         given, asked = self.read(args, opts)
         out = _folder_of(opts)
         resumes = out is not None and has_job(out)
         if out is not None and has_lines(out / self.list_name) and not resumes:
-            raise UsageError(f"{opts.out} has the {self.results}; name another folder with --out")
+            raise UsageError(f"{opts.out} contains the {self.results}; name another folder with --out")
         if not resumes:
             asked.check_files()
         return Plan(
@@ -156,7 +155,7 @@ class FindCommand(FocusCommand):
         )
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
-        """Return the arguments of the spider as texts, and their values; ``UsageError`` if they cannot be meant."""
+        """Return the arguments of the spider as texts, and their values; ``UsageError`` if they are invalid."""
         from scrapy_focus.finders.kit.arguments.argument import Called
 
         if not args:
@@ -176,7 +175,7 @@ class FindCommand(FocusCommand):
         if opts.dry_run:
             for name, said in self._in_detail(plan):
                 print(one_line(f"{name:<16}{said}"))
-            print("Nothing was sent: this was a dry run.")
+            print("This was a dry run: nothing was sent.")
             return 0
         said = self._first_words(plan)
         print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
@@ -184,7 +183,7 @@ class FindCommand(FocusCommand):
         return self._crawl(plan)
 
     def begin(self, plan: Plan) -> None:
-        """Make the folder ready, now that the crawl begins."""
+        """Prepare the folder when the crawl begins."""
 
     def _crawl(self, plan: Plan) -> int:
         from scrapy_focus.engine.ending import ending_of
@@ -193,18 +192,18 @@ class FindCommand(FocusCommand):
         self.crawler_process.crawl(crawler, **plan.given)
         self.crawler_process.start()
         ending = ending_of(crawler)
-        if not (ending.status or self.exitcode):  # the others are warnings, which a quiet log has
+        if not (ending.status or self.exitcode):  # other endings are logged as warnings
             print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         return self.exitcode or ending.status
 
     def _check_same(self, out: Path, now: Mapping[str, str]) -> None:
-        """Raise ``UsageError`` for a crawl that resumes if what it began with is not what is asked for now."""
+        """Raise ``UsageError`` if a resumed crawl began with other arguments."""
         from scrapy_focus.finders.kit.records.notes import began_with
 
         try:
             then = began_with(out)
         except OSError:
-            return  # the crawl says so
+            return  # the crawl reports it
         changed = [name for name in then if name in now and then[name] != now[name]]
         if changed:
             before, after = (", ".join(self._option(name, each[name]) for name in changed) for each in (then, now))
@@ -214,20 +213,20 @@ class FindCommand(FocusCommand):
             )
 
     def _check_mine(self, out: Path) -> None:
-        """Raise ``UsageError`` for the folder of a crawl by another command: its job would be taken for one of this."""
+        """Raise ``UsageError`` if the folder belongs to another command, whose job this one would resume by mistake."""
         owner = next((command for command, name in _LISTS.items() if (out / name).exists()), self.command)
         if owner != self.command:
             raise UsageError(f"--out is {brief(str(out))}, the folder of {called(owner)}; name another folder")
 
     def _option(self, argument: str, value: str) -> str:
-        """Return an argument of the spider as it is given to the command."""
+        """Return an argument of the spider as an option of the command."""
         if argument == self.starts:
             return value.replace(",", " ")
         option = self.takes().option_names().of(argument)
         return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
 
     def _check_out(self, out: Path, *, dry: bool) -> None:
-        """Raise ``UsageError`` for a folder that is none or cannot be written; it is made, unless this is a dry run."""
+        """Raise ``UsageError`` if this is not a folder, or not writable; make it, except in a dry run."""
         if out.exists() and not out.is_dir():
             raise UsageError(f"--out is {brief(str(out))}, which is a file; name a folder")
         if not dry:
@@ -237,7 +236,7 @@ class FindCommand(FocusCommand):
             try_out(out / "manifest.jsonl", out, Called("out", self.takes().option_names()))
 
     def in_my_words(self, message: str) -> str:
-        """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
+        """Return a message of a crawl in terms of the command's options; its JOBDIR is in the folder."""
         for said, option in _SAID.items():
             message = message.replace(said, option)
         return message
@@ -252,94 +251,94 @@ class FindCommand(FocusCommand):
             self._force("LOG_LEVEL", "WARNING")
 
     def _force(self, name: str, value: object) -> None:
-        """Set what neither a project nor a spider may set otherwise, but the command line may."""
+        """Set a value that the command line may override, but neither a project nor a spider."""
         if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set(name, value, "cmdline")
 
     def sends(self, plan: Plan) -> str:
-        """Say how many requests may be sent, ``""`` for any number."""
+        """Return the limit of requests in words, ``""`` for none."""
         return plan.asked.sends
 
     def _first_words(self, plan: Plan) -> str:
-        """Say what is about to be done, and what is obeyed."""
-        where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
-        ends = f" It ends {self._when_dear}." if self._when_dear else ""
+        """Say what the crawl is about to do, and how politely."""
+        where = f"; printing {self.prints}" if plan.out is None else f"; saving to {plan.where}"
+        ends = f" The crawl ends {self._when_dear}." if self._when_dear else ""
         return (
             f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
-            f"{self.sends(plan) or 'no limit of requests'}{where}.{ends} "
-            f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}."
+            f"{self.sends(plan) or 'no request limit'}{where}.{ends} "
+            f"{self._robots}; {self._pace}; user agent: {self._agent}."
         )
 
     def _in_detail(self, plan: Plan) -> list[tuple[str, str]]:
-        """Say all that is known of a crawl before it begins."""
+        """Describe a crawl before it begins, line by line."""
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
         urls = plan.asked.starts.urls
         hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in urls)
         lines = [
-            ("Begins with", ", ".join(urls)),
-            ("Asks first for", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
+            ("Starts at", ", ".join(urls)),
+            ("Fetches first", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.asked.stays_on),
             ("Looks for", plan.asked.looks_for),
-            ("Sends", self.sends(plan) or "as many requests as it takes (no --budget)"),
+            ("Sends", self.sends(plan) or "any number of requests (no --budget)"),
         ]
         if self._when_dear:
             lines.append(("Ends", self._when_dear))
         return [
             *lines,
-            ("Obeys", f"{self._robots}; {self._pace}"),
-            ("Calls itself", self._agent),
-            ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
+            ("Politeness", f"{self._robots}; {self._pace}"),
+            ("User agent", self._agent),
+            ("Saves to", "standard output" if plan.out is None else f"{plan.where}"),
         ]
 
     @property
     def _when_dear(self) -> str:
-        """Say when the crawl ends because finds cost too much, ``""`` where it does not."""
+        """Say at which cost of a find the crawl ends, ``""`` if at none."""
         return ""
 
     @property
     def _robots(self) -> str:
         if self.settings.getbool("ROBOTSTXT_OBEY"):
-            return "robots.txt"
-        return "no robots.txt (ROBOTSTXT_OBEY is off)"
+            return "Obeys robots.txt"
+        return "Ignores robots.txt (ROBOTSTXT_OBEY is off)"
 
     @property
     def _pace(self) -> str:
         if delay := self.settings.getfloat("DOWNLOAD_DELAY"):
-            return f"sends a request every {delay:g} s to a host"
+            return f"one request every {delay:g} s per host"
         at_once = self.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        return f"sends {f'up to {at_once} requests' if at_once > 1 else 'a request'} at a time to a host"
+        return f"{f'up to {at_once} requests' if at_once > 1 else 'one request'} at a time per host"
 
     @property
     def _agent(self) -> str:
         agent = self.settings["USER_AGENT"]
-        hint = ' (say who you are: -s USER_AGENT="mybot (+https://example.org/contact)")'
+        hint = ' (identify yourself with -s USER_AGENT="mybot (+https://example.org/contact)")'
         return f"{agent}{hint if agent == polite.USER_AGENT else ''}"
 
 
 def _folder_of(opts: argparse.Namespace) -> Path | None:
-    """Return the folder for what is found, ``None`` for standard output."""
+    """Return the folder for the results, ``None`` for standard output."""
     if opts.out == PIPE:
         return None
     return Path(opts.out)
 
 
 def has_job(out: Path) -> bool:
-    """Whether a crawl began in a folder that resumes there."""
+    """Whether a folder has a crawl that can resume."""
     return (out / ".focus" / "job" / "focus").exists()
 
 
 def has_lines(path: Path) -> bool:
-    """Whether a list has anything in it."""
+    """Whether a list exists and is not empty."""
     return path.exists() and path.stat().st_size > 0
 
 
 def seeds_in(words: Iterable[str], called: Called) -> list[str]:
-    """Return the URLs that are given, each once; the name of a file stands for the URLs in it, one on each line.
+    """Return the given URLs, each once; a file name stands for the URLs in the file, one per line.
 
     Raises
     ------
     UsageError
-        If one is none, or a file has none.
+        If one is not a URL, or a file contains none.
     """
     from scrapy_focus.finders.kit.arguments.readers import seeds_of
 
@@ -348,12 +347,12 @@ def seeds_in(words: Iterable[str], called: Called) -> list[str]:
 
 
 def url_of(word: str) -> str:
-    """Return a URL as somebody writes it: ``example.org`` stands for ``https://example.org``.
+    """Return a URL from user input: ``example.org`` stands for ``https://example.org``.
 
     Raises
     ------
     UsageError
-        If it is none.
+        If it is not a URL.
     """
     url = word.strip()
     if "://" not in url and (found := _BARE.fullmatch(url)):
@@ -362,25 +361,25 @@ def url_of(word: str) -> str:
         return url
     port = re.match(r"(?i)https?://[^/?#]*:(\d{1,20})(?:[/?#]|$)", url)
     if port and not 0 < int(port[1]) < 65536:
-        raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports go from 1 to 65535"))
+        raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports range from 1 to 65535"))
     meant = _meant(url)
     hint = f"did you mean {meant}?" if meant else "write it as https://example.org/"
-    raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {hint}"))
+    raise UsageError(hide_credentials(f"{brief(word)} is not a URL with http:// or https://; {hint}"))
 
 
 def _with_scheme(url: str, host: str) -> str:
-    """Return a URL that begins with its host as one with a scheme; ``UsageError`` if it looks like a file's name."""
+    """Add a scheme to a URL that begins with its host; ``UsageError`` if it looks like a file name."""
     if _HERE.fullmatch(host):
         return f"http://{url}"
     if "." not in host.strip("."):
         return url
     if url == host and _is_file_name(host):
-        raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
+        raise UsageError(f"the file {brief(host)} does not exist; give a file of URLs, or a URL: https://example.org/")
     return f"https://{url}"
 
 
 def _meant(text: str) -> str:
-    """Return the URL of which a text is a slip, such as ``htps:/example.org``; ``""`` if it looks like none."""
+    """Return the URL that a mistyped text probably means, such as ``htps:/example.org``; ``""`` if there is none."""
     scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
     if scheme and not get_close_matches(scheme.lower(), ["http", "https"]):
         return ""
@@ -398,7 +397,7 @@ def _is_url(url: str) -> bool:
 
 
 def _is_file_name(word: str) -> bool:
-    """Whether a word without a scheme looks like the name of a file, and cannot be a host on the public web."""
+    """Whether a word without a scheme looks like a file name, and cannot be a host on the public web."""
     from scrapy_focus.web.domains import has_public_suffix
 
     return bool(mimetypes.guess_type(word)[0]) and not has_public_suffix(word)

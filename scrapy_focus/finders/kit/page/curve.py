@@ -1,4 +1,4 @@
-"""Draws how many files a crawl had found after how many requests."""
+"""Draw the number of files found against the number of requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Tick(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """What is to be drawn."""
+    """The curve as coordinates."""
 
     points: str  # of a polyline
     across: list[Tick]  # requests
@@ -53,7 +53,7 @@ def curve(answers: Sequence[Answer]) -> Curve | None:
 
 
 def ticks(largest: int) -> list[int]:
-    """Return round numbers from 0 up to a largest one, five or six if there are so many.
+    """Return round numbers from 0 to a maximum, five or six where possible.
 
     Examples
     --------

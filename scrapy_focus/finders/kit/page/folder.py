@@ -1,4 +1,4 @@
-"""Writes what people open of a folder of what was found: a page, and a table for spreadsheets."""
+"""Write the page and the table for spreadsheets of an output folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PAGE = "index.html"
 
 
 def write_page(folder: Path, finder: type[Output]) -> Path:
-    """Write ``index.html`` and the table of a finder from what is in its folder now, and return the page.
+    """Write ``index.html`` and the table of a finder from the current content of its folder; return the page's path.
 
-    Each is whole after a kill at any instant: the old one or the new one. A hundred thousand files take some seconds.
+    After a kill, each is either the old or the new one, never a part. A hundred thousand files take some seconds.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the pages of a folder have in common: templates, style, script, and a policy that lets nothing else in."""
+"""What all pages of a folder share: templates, style, script, and a content security policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DOCUMENT = re.compile(rf"({re.escape(DOCUMENTS)}[\w./#-]*)")
 
 @lru_cache(maxsize=8)
 def made_environment(package: str = _PACKAGE) -> Environment:
-    """Return where the templates of a package are, with the filters that they use."""
+    """Return the template environment of a package, with our filters."""
     made = environment(package)
     made.filters |= {"counted": counted, "plural": plural, "printable": printable, "with_links": with_links}
     return made
@@ -44,18 +44,18 @@ rel="noreferrer">https://scrapy-focus.readthedocs.io/en/latest/problems.html#blo
 
 
 def rendered(package: str, name: str, **values: object) -> Markup:
-    """Return a template of another package as it stands in a page."""
+    """Render a template of another package for inclusion in a page."""
     return Markup(made_environment(package).get_template(name).render(**values))  # noqa: S704 (it escapes its values)
 
 
 def source(*names: str) -> Markup:
-    """Return files of this package as they stand in a page."""
+    """Return files of this package for inclusion in a page."""
     made = made_environment()
     return Markup("\n".join(made.get_template(name).render() for name in names))  # noqa: S704 (ours)
 
 
 def policy_of(style: str, script: str = "") -> str:
-    """Return the policy of a page with which this style and this script count, and nothing else is run or loaded."""
+    """Return a content security policy that allows this style and this script, and nothing else."""
     scripts = f"script-src {_hash(script)}; " if script else ""
     return f"default-src 'none'; style-src {_hash(style)}; {scripts}base-uri 'none'; form-action 'none'"
 

@@ -1,4 +1,4 @@
-"""The table of watched pages: how often each was visited and had changed, and when it is visited next."""
+"""The table of watched pages: how often each was visited, how often it had changed, and when the next visit is due."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 def write_fresh(folder: Path, pages: Iterable[WatchedPage]) -> None:
-    """Write ``fresh.csv``, the pages with most visits first; after a kill at any instant it is the old one or the new.
+    """Write ``fresh.csv``, the most visited pages first; after a kill, the file is either the old or the new one.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def write_fresh(folder: Path, pages: Iterable[WatchedPage]) -> None:
 
 
 def read_fresh(folder: Path) -> list[WatchedPage]:
-    """Return the pages of a folder, as they were written last; rows that make no sense are left out.
+    """Return the pages of a folder as last written; malformed rows are skipped.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What a finder says of its output: how its list is read, what its columns are, and what its page shows besides.
+"""How a finder describes its output: how to read its list, which columns it has, and what else its page shows.
 
-The page and the table for spreadsheets are the same for all finders. Each makes a subclass of :class:`Output` for what
-differs; a find stays what the finder reads, and its columns say how to read and show it.
+The page and the table for spreadsheets are shared by all finders. Each finder subclasses :class:`Output` for what
+differs. A find is whatever the finder reads; the columns define how to read and show it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Column(NamedTuple):
 class Columns(NamedTuple):
     """The columns of the list; state, and the links that led to a find, are the same for all finders."""
 
-    name: Column  # text; "": the URL stands for it
+    name: Column  # text; "": the URL is shown instead
     kind: Column  # text
     measure: Column  # whole number, by which the page sorts
     place: Column  # text
@@ -44,12 +44,12 @@ class Columns(NamedTuple):
 class FoundThrough(NamedTuple):
     """A link by which something was found."""
 
-    page: str  # URL of the page on which it is
-    anchor: str  # its text
+    page: str  # URL of the page that contains the link
+    anchor: str  # text of the link
 
 
 class Output(ABC):
-    """What is in a folder, as its page and its table show it.
+    """The content of a folder, as its page and its table show it.
 
     Parameters
     ----------
@@ -59,21 +59,21 @@ class Output(ABC):
         Of its last crawl.
     """
 
-    #: What the list is called in the style sheet and for the script of the page.
+    #: Name of the list in the style sheet and in the script of the page.
     about: ClassVar[Literal["files", "topic", "importance", "structured"]]
     #: The name of the spider that writes such a folder, and files that no other finder writes.
     spider: ClassVar[str]
     lists: ClassVar[tuple[str, ...]]
-    #: What is found by following a link, and what is in the list: a page may describe several entities.
+    #: What a followed link leads to; the list may hold something else, as a page may describe several entities.
     noun: ClassVar[Literal["file", "page"]] = "page"
     listed_noun: ClassVar[Literal["file", "page", "entity"]] = "page"
-    #: What is said behind a number of pages that were found.
+    #: Text after a number of pages that were found.
     quality: ClassVar[str] = ""
-    #: What links of a kind are called that led to no find; "" where the page does not say which links paid.
+    #: Name of the links that led to no find; "" if the page has no table of kinds of links.
     fruitless: ClassVar[str] = ""
-    #: What words in the texts of links lead to; "" where the page does not say which words did.
+    #: What words in link texts led to; "" if the page has no table of words.
     led_to: ClassVar[str] = ""
-    #: Whether the page has the curve of finds, and lets its reader choose one kind.
+    #: Whether the page has the curve of finds, and a menu to choose one kind.
     has_curve: ClassVar[bool] = True
     has_kinds: ClassVar[bool] = True
     #: Whether the list names several links that led to a find.
@@ -90,24 +90,24 @@ class Output(ABC):
         """Read the list, and set ``finds`` and ``columns``."""
 
     def counts_as_found(self, notes: Notes) -> set[str] | None:
-        """Return the URLs that count as found by the last crawl; ``None``: its notes say."""
+        """Return the URLs that count as found by the last crawl; ``None``: as in its notes."""
         return {find.url for find in self.finds}
 
     @abstractmethod
     def summary(self, sums: Sums) -> str:
-        """Say how much is in the folder, in a line."""
+        """Sum up the folder in one line."""
 
     @abstractmethod
     def sums(self, sums: Sums) -> Iterable[Table | None]:
-        """Return how many finds there are of each kind, on each host and so on."""
+        """Return tables of the finds of each kind, on each host and so on."""
 
     @property
     def introduction(self) -> Markup:
-        """What stands above the list: ``introduction.jinja`` in the folder of the finder."""
+        """Text above the list: ``introduction.jinja`` in the folder of the finder."""
         return rendered(type(self).__module__.rpartition(".")[0], "introduction.jinja", table=self.table_name)
 
     def facts(self) -> list[str]:
-        """Return what else there is to say of the result, a sentence each."""
+        """Return further sentences about the result."""
         return []
 
     def types(self) -> set[str]:
@@ -123,23 +123,23 @@ class Output(ABC):
         return parts_of(find.url)[0]
 
     def section(self, find: Any) -> str:
-        """Return how the address of a find begins, behind the host."""
+        """Return the beginning of a find's path."""
         return section_of(find.url)
 
     def state(self, find: Any) -> str:
-        """Return in which of its states a find is, ``""`` if nobody knows."""
+        """Return the state of a find, ``""`` if unknown."""
         return ""
 
     def path(self, find: Any) -> str:
-        """Return where in the folder a find is stored, ``""`` if it is not."""
+        """Return the path of a find in the folder, ``""`` if it is not stored."""
         return ""
 
     def is_cut(self, find: Any) -> bool:
-        """Return whether a find is known not to be all there is."""
+        """Return whether a find is known to be incomplete."""
         return False
 
     def further(self, find: Any) -> Sequence[FoundThrough]:
-        """Return further links by which it was found."""
+        """Return further links to a find."""
         return ()
 
     def added_up(self) -> Sums:
@@ -161,7 +161,7 @@ class Output(ABC):
         )
 
     def section_host(self, find: Any) -> str:
-        """Return the host of the page on which sections of several hosts are told apart."""
+        """Return the host that distinguishes sections of several hosts."""
         return parts_of(find.page or find.url)[0]
 
     def table_rows(self) -> Iterable[Sequence[Any]]:
@@ -169,5 +169,5 @@ class Output(ABC):
         return map(attrgetter(*self.table_columns), self.finds)
 
     def further_columns(self) -> list[str]:
-        """Return columns of the table that depend on what was found."""
+        """Return columns of the table that depend on the finds."""
         return []

@@ -1,5 +1,5 @@
 "use strict";
-// Shows the list of files in parts: the page may have a hundred thousand, and a browser only what is looked at.
+// Shows the list of files in parts: the page may have a hundred thousand files, and a browser shows only a part of it.
 (() => {
   const {about, noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
   const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE, CUT] = Array(12).keys();

@@ -1,8 +1,8 @@
-"""Writes what a crawl found as one page: the files, how the crawl went, and what it left.
+"""Write the page of a crawl: what it found, how it went, and what it did not fetch.
 
-The page is one file that needs nothing else. Names, texts and addresses in it come from whatever site was crawled. So
-the template escapes them, the list for the script is data that no browser runs, and a policy in the page itself lets
-no script run but the one that is known by its hash, and lets nothing be loaded.
+The page is one self-contained file. Its names, texts and addresses come from the crawled site and are not trusted. So
+the template escapes them, the list for the script is data that no browser runs, and the page's content security policy
+allows one script, by its hash, and loads nothing else.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.page.report import Report
     from scrapy_focus.finders.kit.records.notes import Notes
 
-_SHOWN = 100  # files in the page itself, which a browser shows without a script
-_UNREAD = 5  # start URLs that could not be read, which are named
+_SHOWN = 100  # files in the page itself, shown without a script
+_UNREAD = 5  # unreadable start URLs that are named
 
 
 class Shown(NamedTuple):
-    """One file as the page shows it."""
+    """A file as the page shows it."""
 
     name: str
-    link: str  # to the file, relative; "": it is not there
+    link: str  # to the file, relative; "": not stored
     url: str
     web: str  # the URL, if it may be a link
     kind: str
@@ -61,7 +61,7 @@ class Shown(NamedTuple):
 
 
 def page(report: Report) -> bytes:
-    """Return the page; it grows by some 150 bytes a file."""
+    """Return the page; it grows by about 150 bytes per file."""
     output, sums = report.output, report.sums
     style, script = source("sheets/style.css", "page.css"), source("page.js")
     text = made_environment().get_template("page.html.jinja").render(
@@ -110,43 +110,43 @@ def _title(report: Report) -> str:
 
 
 def _is_again(states: dict[str, int]) -> bool:
-    """Whether an earlier crawl had found some of the files: after the first, all are new."""
+    """Whether an earlier crawl found some of the files: after the first crawl, all are new."""
     return bool(set(states) - {"new"})
 
 
 def _new(notes: Notes, output: Output) -> str:
-    """Say that those are counted that no earlier crawl found, where there was one."""
+    """Add, after the first crawl, that only finds of no earlier crawl are counted."""
     if output.noun == "file" and notes.crawl > 1:
         return " that no earlier crawl had found"
     return ""
 
 
 def _results(report: Report) -> list[str]:
-    """Say what came of the last crawl, and what is to be expected of the next one."""
+    """Sum up the last crawl, and say what to expect of the next one."""
     notes, output, states = report.notes, report.output, report.sums.states
     said = []
     if _is_again(states):
         counts = ", ".join(f"{states.get(state, 0):,} {word}" for state, word in zip(
-            STATES, ("new", "changed", "the same", "gone", "not seen this time"), strict=True))  # fmt: skip
-        said.append(f"Since the crawl before: {counts}.")
+            STATES, ("new", "changed", "unchanged", "gone", "not seen this time"), strict=True))  # fmt: skip
+        said.append(f"Since the previous crawl: {counts}.")
     if notes.answers:
         said += _followed(notes, output)
-    said += [*_rendered(notes), *output.facts(), *_told(notes)]
+    said += [*_rendered(notes), *output.facts(), *_goal_sentences(notes)]
     if cut := sum(map(output.is_cut, output.finds)):
         were, them = inflected(cut, "was", "were"), inflected(cut, "it", "them")
-        said.append(f"{counted(cut, 'file')} {were} cut: the server sent only a part of {them}.")
+        said.append(f"{counted(cut, 'file')} {were} cut: the server sent only part of {them}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, REASON) not in said[-1]:
-            said.append(f"The crawl was to begin at {printable(url)}, too, which could not be read: {why}.")
+            said.append(f"The start URL {printable(url)} could not be read: {why}.")
     return [*said, *outlook(notes, output.noun)]
 
 
 def _followed(notes: Notes, output: Output) -> list[str]:
-    """Say how many links were followed, and what that brought and cost."""
+    """Say how many links were followed, what they cost, and what they led to."""
     requests = sum(answer.sent for answer in notes.answers)
     found = sum(answer.files > 0 for answer in notes.answers)
-    rate = f" ({100 * found / requests:.1f} in 100 requests)" if requests else ""
+    rate = f" ({100 * found / requests:.1f} per 100 requests)" if requests else ""
     ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
     said = (
         f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
@@ -156,7 +156,7 @@ def _followed(notes: Notes, output: Output) -> list[str]:
 
 
 def _all_sent(notes: Notes, counted_here: int) -> list[str]:
-    """Say how many requests were sent in all, where that is more than those for links that were followed once."""
+    """Give the total of requests, where it exceeds those for links."""
     used = notes.state.get("used")
     sent = int(number_of(used.get("requests")) or 0) if isinstance(used, dict) else 0
     if sent <= counted_here:
@@ -165,15 +165,15 @@ def _all_sent(notes: Notes, counted_here: int) -> list[str]:
     if notes.last_run.get("robots"):
         more.append("robots.txt")
     if len(notes.runs) > 1:
-        more.append("what was asked again after an interruption")
-    beside = f", with {' and '.join(more)}" if more else ""
-    return [f"It sent {counted(sent, 'request')} in all{beside}."]
+        more.append("requests repeated after an interruption")
+    beside = f", including {' and '.join(more)}" if more else ""
+    return [f"It sent {counted(sent, 'request')} in total{beside}."]
 
 
 def _rendered(notes: Notes) -> list[str]:
-    """Say what a browser did for the crawl."""
-    told = notes.state.get("rendered")
-    counts = told if isinstance(told, dict) else {}
+    """Say how many pages a browser rendered, and at what cost."""
+    rendered = notes.state.get("rendered")
+    counts = rendered if isinstance(rendered, dict) else {}
     pages, asked, apart, stored = (
         int(number_of(counts.get(name)) or 0)
         for name in ("browser/read", "browser/requests", "browser/elsewhere", "browser/stored")
@@ -184,14 +184,14 @@ def _rendered(notes: Notes) -> list[str]:
     elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
     return [
         f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
-        f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
+        f"{refused:,} were blocked, and {stored:,} scripts and style sheets came from the cache."
     ]
 
 
-def _told(notes: Notes) -> list[str]:
-    """Return what the goal told of the crawl, a sentence each."""
-    told = notes.state.get("said")
-    said = [printable(each, PARAGRAPH) for each in told if isinstance(each, str)] if isinstance(told, list) else []
+def _goal_sentences(notes: Notes) -> list[str]:
+    """Return what the goal reported about the crawl, one sentence each."""
+    noted = notes.state.get("said")
+    said = [printable(each, PARAGRAPH) for each in noted if isinstance(each, str)] if isinstance(noted, list) else []
     return [f"{each[:1].upper()}{each[1:].rstrip('.')}." for each in said]
 
 
@@ -211,19 +211,19 @@ def _shown(output: Output, find: Any) -> Shown:
 
 
 def _quoted(path: str) -> str:
-    """Return a relative path as a link: it begins with the folder of all files, and so names no scheme."""
+    """Return a relative path as a link: it begins with the folder of all files, so it cannot name a scheme."""
     return quote(path)
 
 
 def _data(output: Output) -> Markup:
-    """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
+    """Return the list and its kind as JSON for an element; no character in it has a meaning in HTML.
 
-    Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
-    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then
-    page and text of each further link; 0 for an end or a name that is the name that is shown.
+    Each text is stored once in ``texts``, and rows refer to it by number. A row holds name, folder and end of the URL,
+    size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then page
+    and text of each further link; an end or a name is 0 if it equals the shown name.
     """
     numbers: dict[str, int] = {}
-    shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
+    shown: dict[str, int] = {}  # the same, keyed by the texts before they were made printable
 
     def number(text: str) -> int:
         return numbers.setdefault(text, len(numbers))

@@ -1,7 +1,7 @@
-"""Says which links paid: those put together that say the same on pages whose addresses begin alike.
+"""Tell which links led to finds: links are grouped if they have the same text on pages whose URLs begin alike.
 
-Links to finds whose texts are rare, such as titles, are put together by their extension. Links to pages on a topic
-mostly are titles: of these, it is the words that are told apart.
+Links with rare texts, such as titles, are grouped by the extension of what they led to. Links to pages on a topic
+are mostly titles: for these, words are counted instead.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
     from scrapy_focus.finders.kit.records.notes import Answer
 
-_LEAST = 3  # finds to which links with the same text led, so that it stands for itself ...
-_SHARE = 0.02  # ... and share of all finds
+_LEAST = 3  # finds that links with the same text must lead to before the text gets its own row ...
+_SHARE = 0.02  # ... and their share of all finds
 
 
 class Paid(NamedTuple):
-    """Links that are alike, and what following them brought."""
+    """A group of similar links, and what following them found."""
 
-    words: str  # what they are called, or a word in their texts; "": all that led to nothing
+    words: str  # their text, or a word in it; "": all links that led to nothing
     found: int
     requests: int
 
 
 def paid(answers: Sequence[Answer]) -> list[Paid]:
-    """Return the links that paid, the most fruitful first; the last one stands for all that led to nothing.
+    """Return the groups of links that led to finds, the most fruitful first; the last one is all links without finds.
 
-    Each request is in one of them; the last is left out if there is none.
+    Each request is in exactly one group; the last group is omitted if empty.
     """
     texts = [text_like(answer.anchor, VALUE) for answer in answers]
     common = _common(texts, answers)
@@ -55,14 +55,14 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
 
 
 def _common(texts: Sequence[str], answers: Sequence[Answer]) -> set[str]:
-    """Return the texts that led to so many finds that they stand for themselves."""
+    """Return the texts that led to enough finds for a row of their own."""
     counts = Counter(text for answer, text in zip(answers, texts, strict=True) if answer.files > 0)
     least = max(_LEAST, _SHARE * counts.total())
     return {text for text, n in counts.items() if text and n >= least}
 
 
 def words_paid(answers: Sequence[Answer]) -> list[Paid]:
-    """Return the words in the texts of links that led to two finds or more, the most fruitful first."""
+    """Return the words in link texts that led to two or more finds, the most fruitful first."""
     found: Counter[str] = Counter()
     requests: Counter[str] = Counter()
     for answer in answers:

@@ -1,4 +1,4 @@
-"""What a policy shows of itself: kept in the folder of what was found, and shown on its page."""
+"""The tables that a policy reports about itself: stored in the output folder, and shown on its page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 if TYPE_CHECKING:
     from scrapy_focus.core.abilities import PolicyTable
 
-TABLES = Path(".focus", "tables.json")  # in the folder of what was found
+TABLES = Path(".focus", "tables.json")  # in the output folder
 
 _ROWS = 100  # of a table on a page
 _SHORT = 24  # characters of a text that is not wrapped
@@ -27,22 +27,22 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Said(NamedTuple):
-    """What a policy showed of itself last."""
+    """The latest tables of a policy."""
 
     policy: str  # its name
-    at: float | None  # in seconds since the epoch; None: nobody knows
+    at: float | None  # in seconds since the epoch; None: unknown
     tables: list[PolicyTable]
 
     @property
     def when(self) -> str:
-        """When that was, in words; ``""`` where nobody knows."""
+        """The time as text; ``""`` where it is unknown."""
         if self.at is None:
             return ""
         return f"{datetime.fromtimestamp(min(max(self.at, 0.0), _LAST), UTC):%d %b %H:%M} UTC"
 
 
 def write_tables(folder: Path, said: Said) -> None:
-    """Keep what a policy shows of itself, in place of what it showed before; after a kill it is the old or the new.
+    """Store the tables of a policy, and replace the previous ones; after a kill, the file is either the old or the new.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def write_tables(folder: Path, said: Said) -> None:
 
 
 def read_tables(folder: Path) -> Said:
-    """Return what a policy showed of itself; no tables where it showed none, or where they make no sense.
+    """Return the stored tables of a policy; none where it reported none, or where they are malformed.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def read_tables(folder: Path) -> Said:
 
 
 def on_page(said: Said) -> list[Table]:
-    """Return the tables of a policy as pages show them: URLs are links, and of many rows the first are there."""
+    """Return the tables of a policy as pages show them: URLs become links, and long tables are truncated."""
     return [_on_page(i, table) for i, table in enumerate(said.tables) if table.rows]
 
 
@@ -91,7 +91,7 @@ def _on_page(number: int, table: PolicyTable) -> Table:
 
 
 def _kind(values: list[str | float]) -> str:
-    """Return how a column is shown: texts stand at the left, and long ones may be wrapped."""
+    """Return how a column is shown: texts are left-aligned, and long ones may wrap."""
     lengths = [len(text_of(value)) for value in values if isinstance(value, str)]
     if not lengths:
         return ""

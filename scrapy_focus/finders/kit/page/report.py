@@ -1,7 +1,7 @@
-"""What can be said of a folder: sums of its list and of the notes of its last crawl.
+"""The report of a folder: sums of its list and of the notes of its last crawl.
 
-Everything comes from the folder, so that it is the same whoever asks: a crawl at its end, one that was resumed after a
-kill, or a command while a crawl runs.
+Everything is read from the folder, so the report is the same for a crawl at its end, for a crawl resumed after a kill,
+and for a command while a crawl runs.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.records.notes import Answer, Notes
     from scrapy_focus.finders.kit.records.skipped import Skipped
 
-_PAGES = 20  # that have a broken link, which are named
+_PAGES = 20  # pages with a broken link that are named
 
 
 class Traffic(NamedTuple):
-    """What a host was asked for, and how it answered."""
+    """Requests to a host, and their answers."""
 
     host: str
-    links: int  # that were followed
-    requests: int  # that went out for them
+    links: int  # links followed
+    requests: int  # requests sent for them
     statuses: dict[str, int]  # links by their status: "404"; "moved", "none" without an answer, "unasked"
     size: int  # bytes of bodies
 
@@ -45,9 +45,9 @@ class Broken(NamedTuple):
 
     url: str
     why: str  # 404, say
-    pages: list[str]  # that have it, the first of them
-    more: int  # further pages that have it
-    anchor: str  # text of the link on the first of them
+    pages: list[str]  # the first pages that contain it
+    more: int  # number of further pages that contain it
+    anchor: str  # text of the link on the first page
 
 
 class Ignored(NamedTuple):
@@ -55,24 +55,24 @@ class Ignored(NamedTuple):
 
     host: str
     name: str
-    links: int  # that were not followed for it
-    pairs: int  # of pages that came out the same
-    is_learned: bool  # from these; rather than known beforehand
+    links: int  # links not followed because of it
+    pairs: int  # pairs of pages that were the same
+    is_learned: bool  # from these pairs, rather than known in advance
 
 
 class Report(NamedTuple):
     """All that a page shows."""
 
     output: Output  # what was found
-    sums: Sums  # of that
+    sums: Sums  # of all finds
     skipped: list[Skipped]
     notes: Notes
     traffic: list[Traffic]
-    reasons: list[tuple[str, int]]  # why links came to nothing, and how many
+    reasons: list[tuple[str, int]]  # why links led to nothing, and how many
     broken: list[Broken]
-    unread: list[tuple[str, str]]  # URLs at which the crawl was to begin, and why they could not be read
+    unread: list[tuple[str, str]]  # start URLs that could not be read, and why
     ignored: list[Ignored]
-    said: Said  # what the policy shows of itself
+    said: Said  # tables of the policy
 
     @property
     def files(self) -> Sequence[Any]:
@@ -109,7 +109,7 @@ def report_of(folder: Path, finder: type[Output]) -> Report:
 
 
 def _with_finds(notes: Notes, urls: set[str]) -> Notes:
-    """Return notes in which those answers brought something whose pages are on a list."""
+    """Return notes in which exactly the answers of listed pages count as finds."""
     found = [each._replace(files=float((each.moved_to or each.url) in urls)) for each in notes.answers]
     return replace(notes, answers=found)
 
@@ -135,11 +135,11 @@ def _status(answer: Answer) -> str:
 
 
 def _reasons(answers: Iterable[Answer], skipped: Iterable[Skipped]) -> list[tuple[str, int]]:
-    """Count why links came to nothing, but for what is broken."""
+    """Count the reasons why links led to nothing, except broken links."""
     counts: Counter[str] = Counter(skip.reason.partition(":")[0] for skip in skipped)
     for answer in answers:
         if not answer.error or answer.files or _is_broken(answer) or answer.error.startswith("failure: "):
-            continue  # the last are broken, or on the list of what was skipped
+            continue  # the last are broken, or on the list of skipped files
         why = failure(answer.error, answer.why)
         counts[f"{why}: {answer.mime}" if answer.error == "mime_stop" and answer.mime else why] += 1
     return counts.most_common()
@@ -167,7 +167,7 @@ def _unread(notes: Notes) -> list[tuple[str, str]]:
 
 
 def _ignored(noted: Any) -> list[Ignored]:
-    """Return the parameters that are believed not to matter, those first for which most links were not followed."""
+    """Return the ignored parameters, those that saved the most links first."""
     found = []
     for each in _list(noted):
         if isinstance(each, dict) and each.get("is_believed"):

@@ -1,4 +1,4 @@
-"""Adds finds up, by type, host or section."""
+"""Add up finds by type, host or section."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Sums(NamedTuple):
     hosts: list[Sum]
     sections: list[Sum]
     size: int  # of all
-    states: dict[str, int]  # of all; empty where nobody knows
+    states: dict[str, int]  # of all; empty where unknown
 
 
 def sums_by(
     finds: Iterable[Any], name: Callable[[Any], str], measure: Callable[[Any], int], state: Callable[[Any], str]
 ) -> list[Sum]:
-    """Add finds up by a name, the most first."""
+    """Add up finds by a name, the most frequent first."""
     by_name: dict[str, list[Any]] = defaultdict(list)
     for find in finds:
         by_name[name(find)].append(find)
@@ -57,22 +57,22 @@ def sums_table(
     name: str, caption: str, heads: Sequence[str], sums: Sequence[Sum], *, measure: Callable[[int, int], str],
     states: Mapping[str, int],
 ) -> Table | None:  # fmt: skip
-    """Return a table of sums; ``None`` if it would say nothing.
+    """Return a table of sums; ``None`` if it would have nothing to show.
 
     Parameters
     ----------
     name
-        Of the table, on its page; of ``hosts`` there must be several.
+        Name of the table on its page; ``hosts`` needs several rows.
     caption
-        What stands above it.
+        Text above the table.
     heads
         Names of the columns for name, number and measure.
     sums
-        A row each.
+        One row each.
     measure
-        Says what a number of finds and the sum of their measures come to.
+        Formats a number of finds and the sum of their measures.
     states
-        Of all finds; each has a column, unless all finds are new.
+        States of all finds; each has a column, unless all finds are new.
     """
     if not sums or (name == "hosts" and len(sums) == 1):
         return None

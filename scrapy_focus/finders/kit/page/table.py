@@ -1,7 +1,7 @@
-"""The list of what was found as a table that opens in a spreadsheet.
+"""The list of finds as a table for spreadsheets.
 
-A spreadsheet runs what looks like a formula, and a terminal runs control characters. Names and links come from the web,
-so no cell begins like a formula, and all of its characters show.
+A spreadsheet runs whatever looks like a formula, and a terminal runs control characters. Names and links come from the
+web, so no cell begins like a formula, and all characters are printable.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]")  # in cell
 
 
 def table(output: Output) -> bytes:
-    """Return the table as CSV, a line for each row of what a finder lists.
+    """Return the table as CSV, one line per row of the finder's list.
 
-    It is UTF-8 with the mark by which spreadsheets know it.
+    It is UTF-8 with a byte order mark, which spreadsheets expect.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -37,7 +37,7 @@ def table(output: Output) -> bytes:
 
 
 def harmless(value: str | float) -> str | float:
-    r"""Return what a cell may hold, printable: a text that would be taken for a formula begins with an apostrophe.
+    r"""Return a printable value for a cell; a text that looks like a formula gets an apostrophe in front.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The tables and lists of the page of a folder, but for that of its files."""
+"""The tables and lists of the page of a folder, except the list of files."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.page.paid import Paid
     from scrapy_focus.finders.kit.page.report import Broken, Report, Traffic
 
-_BROKEN = 500  # links that are listed
-_PARAMETERS = 50  # that are listed
-_REASONS = 25  # why something was skipped, that are listed
+_BROKEN = 500  # broken links that are listed
+_PARAMETERS = 50  # parameters that are listed
+_REASONS = 25  # reasons for skipping that are listed
 _LONGEST_REASON = 120  # characters
-_ELSEWHERE = 60  # hosts that are named
-_SEEN = 30  # types that were not looked for, which are listed
+_ELSEWHERE = 60  # other hosts that are named
+_SEEN = 30  # types not looked for that are listed
 _PAID = 15  # kinds of links
-_STATUSES = 12  # that have a column
-_UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"}
+_STATUSES = 12  # statuses that have a column
+_UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not requested"}
 
 
 def seen_table(report: Report) -> Table | None:
-    """Return the types of entities that were seen and not looked for; ``None`` if there were none."""
+    """Return the types of entities seen but not looked for; ``None`` if there were none."""
     noted, found = report.notes.state.get("seen"), report.output.types()
     seen = noted.items() if isinstance(noted, dict) else ()
     counts = Counter({str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found})
     rows = [Row(printable(name), [Cell(f"{n:,}")]) for name, n in counts.most_common(_SEEN)]
-    caption = f"Types of entities on the pages that were read, which were not looked for.{first_of(len(counts), _SEEN)}"
+    caption = f"Other types of entities on the pages that were read.{first_of(len(counts), _SEEN)}"
     if not rows:
         return None
     return Table("seen", caption, ["Type", "Entities"], rows)
 
 
 def paid_table(report: Report) -> Table | None:
-    """Return which links paid; ``None`` without notes, and where nearly all do, as they lead to pages."""
+    """Return which kinds of links led to finds; ``None`` without notes, and where nearly all did."""
     fruitless = report.output.fruitless
     kinds = paid(report.notes.answers) if fruitless else []
     rows = [_paid_row(each.words or fruitless, [each]) for each in kinds[:_PAID]]
     if rest := kinds[_PAID:]:
         rows.append(_paid_row("all other links", rest))
-    caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
+    caption = "Kinds of links, and what following them found. … stands for any number."
     if not rows:
         return None
     return Table("paid", caption, ["Links", *_paid_heads(report)], rows)
 
 
 def words_table(report: Report) -> Table | None:
-    """Return which words in the texts of links led to pages of the kind that is looked for; ``None`` if none did."""
+    """Return which words in link texts led to finds; ``None`` if none did."""
     led_to = report.output.led_to
     words = words_paid(report.notes.answers) if led_to else []
     rows = [_paid_row(printable(each.words), [each]) for each in words[:_PAID]]
-    caption = f"Words in the texts of links that led to {led_to}, and what following such links brought."
+    caption = f"Words in the texts of links that led to {led_to}, and what following these links found."
     if not rows:
         return None
     return Table("words", caption, ["Word", *_paid_heads(report)], rows)
@@ -73,11 +73,11 @@ def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
 
 def _paid_heads(report: Report) -> list[str]:
     nouns = f"{report.noun.capitalize()}s"
-    return [nouns, "Requests", f"{nouns} in 100 requests"]
+    return [nouns, "Requests", f"{nouns} per 100 requests"]
 
 
 def skips_of(report: Report) -> list[str]:
-    """Say what was not looked at, and why."""
+    """Say what was skipped, and why."""
     notes = report.notes
     said = [f"{counted(n, 'link')}: {printable(why, _LONGEST_REASON)}." for why, n in report.reasons[:_REASONS]]
     if rest := sum(n for _, n in report.reasons[_REASONS:]):
@@ -92,12 +92,12 @@ def skips_of(report: Report) -> list[str]:
     if notes.left_out:
         said.append(f"Links with these extensions were not followed: {', '.join(map(printable, notes.left_out))}.")
     if waiting := number_of(notes.state.get("waiting")):
-        said.append(f"{counted(waiting, 'link')}: not followed when the crawl ended.")
+        said.append(f"{counted(waiting, 'link')}: not yet followed when the crawl ended.")
     return said
 
 
 def broken_table(report: Report) -> Table | None:
-    """Return which links led nowhere; ``None`` if none did."""
+    """Return the broken links; ``None`` if there are none."""
     rows = [
         Row(printable(each.url), [
             Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor), "words"),
@@ -105,14 +105,14 @@ def broken_table(report: Report) -> Table | None:
         for each in report.broken[:_BROKEN]
     ]  # fmt: skip
     more = f" The first {_BROKEN} are shown." if len(report.broken) > _BROKEN else ""
-    caption = f"{counted(len(report.broken), 'link')} led nowhere.{more} The text is that on the first page."
+    caption = f"{counted(len(report.broken), 'link')} led nowhere.{more} The text is that of the first page."
     if not rows:
         return None
     return Table("broken", caption, ["Address", "Answer", "On pages", "Text of the link"], rows)
 
 
 def _pages_with(broken: Broken) -> Cell:
-    """Return the pages that have a broken link: the first, and the others where they can be folded out."""
+    """Return the pages that contain a broken link: the first, and the others in a fold-out list."""
     first, *others = [Lead(printable(page), web_link(page)) for page in broken.pages] or [Lead("", "")]
     summary = f"and {counted(len(others) + broken.more, 'more page')}"
     if broken.more:
@@ -125,22 +125,22 @@ def ignored_table(report: Report) -> Table | None:
     rows = [
         Row(printable(each.host), [
             Cell(printable(each.name), "words"), Cell(f"{each.links:,}"),
-            Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known beforehand", "words"),
+            Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known in advance", "words"),
         ])
         for each in report.ignored[:_PARAMETERS]
     ]  # fmt: skip
     more = f" The first {_PARAMETERS} are shown." if len(report.ignored) > _PARAMETERS else ""
     caption = (
         f"Parameters of addresses that do not change the page: of links that differ in nothing else, one was followed."
-        f"{more} With -s FOCUS_IGNORE_PARAMETERS=0 all are."
+        f"{more} To follow all of them, use -s FOCUS_IGNORE_PARAMETERS=0."
     )
     if not rows:
         return None
-    return Table("ignored", caption, ["Host", "Parameter", "Links", "As shown by"], rows)
+    return Table("ignored", caption, ["Host", "Parameter", "Links", "Evidence"], rows)
 
 
 def traffic_table(report: Report) -> Table | None:
-    """Return what each host was asked for, and how it answered; ``None`` without notes."""
+    """Return the requests to each host and their answers; ``None`` without notes."""
     counts = sum((Counter(each.statuses) for each in report.traffic), Counter[str]())
     statuses = sorted((status for status, _ in counts.most_common(_STATUSES)), key=lambda each: (each.isalpha(), each))
     others = len(counts) > len(statuses)
@@ -157,8 +157,8 @@ def traffic_table(report: Report) -> Table | None:
     if rest := report.traffic[ROWS:]:
         rows.append(row(counted(len(rest), "other"), rest))
     caption = (
-        "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "
-        "how they were answered in the end."
+        "Links that were followed, the requests sent for them (including redirects and retries), and their final "
+        "answers."
     )
     if not rows:
         return None
@@ -170,25 +170,25 @@ def traffic_table(report: Report) -> Table | None:
 
 
 def facts_of(report: Report) -> dict[str, str]:
-    """Return what the crawl was asked to do, and what it obeyed."""
+    """Return the arguments and settings of the crawl."""
     notes = report.notes
     if not notes.runs:
         return {}
     first, run, used = notes.runs[0], notes.last_run, notes.state.get("used")
 
     facts = {
-        "Began at": ", ".join(starts_of(run)),
+        "Started at": ", ".join(starts_of(run)),
         "Looked for": said_of(run, "types"),
-        "Pages of a domain": said_of(run, "per_domain"),
-        "Pages of a host": said_of(run, "per_host"),
+        "Pages per domain": said_of(run, "per_domain"),
+        "Pages per host": said_of(run, "per_host"),
         "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",
-        "Requests in all": _all_requests(used),
+        "Total requests": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
         "Delay": delay_text(run.get("delay")),
         "User-Agent": said_of(run, "agent"),
         "Policy": said_of(run, "policy"),
         "Runs": f"{len(notes.runs)}, the first from {first.get('at')}",
-        "State of": str(notes.state.get("at") or run.get("at")),
+        "As of": str(notes.state.get("at") or run.get("at")),
         "Version": f"scrapy_focus {run.get('version')}",
     }
     return {name: printable(text, PARAGRAPH) for name, text in facts.items() if text}
@@ -197,8 +197,8 @@ def facts_of(report: Report) -> dict[str, str]:
 def _all_requests(used: Any) -> str:
     try:
         return (
-            f"{int(used['requests']):,}, robots.txt and what was asked again after an interruption included; "
-            f"{size_text(float(used['bytes']))} came, compressed as it was"
+            f"{int(used['requests']):,}, including robots.txt and requests repeated after an interruption; "
+            f"{size_text(float(used['bytes']))} received, as compressed by the servers"
         )
     except (TypeError, KeyError, ValueError, OverflowError):
         return ""

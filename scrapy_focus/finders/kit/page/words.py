@@ -1,4 +1,4 @@
-"""What the page of a crawl says, in sentences."""
+"""Sentences of the page of a crawl."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _ENDS = {
     "focus_budget_requests": "Its budget of requests is used up.",
     "focus_budget_bytes": "Its budget of bytes is used up.",
     "focus_budget_seconds": "Its budget of time is used up.",
-    "focus_cost_limit": "The next find would have cost more requests than it was allowed to.",
-    "focus_plateau": "It found so little for so long that it stopped.",
-    "focus_storage": "Its own files could not be written or read any more; there may be no room left on the disk.",
+    "focus_cost_limit": "The next find would have cost more requests than the cost limit.",
+    "focus_plateau": "It stopped because it had found too little for too long.",
+    "focus_storage": "It could not read or write its own files any more; the disk may be full.",
 }
 _OUTCOMES = {
-    "http_error": "the site answered with an error",
-    "mime_stop": "not of a wanted type",
+    "http_error": "the site returned an error",
+    "mime_stop": "unwanted type",
     "too_large": "too large",
-    "ignored": "not asked for",
+    "ignored": "not requested",
     "spider_error": "the page could not be read",
-    "redirect_seen": "led to an address that was known",
-    "filtered": "left out",
+    "redirect_seen": "redirected to an address already seen",
+    "filtered": "filtered",
     "lost": "could not be resumed",
-    "near_copy": "led to a page that was read at another address",
+    "near_copy": "a copy of a page already read at another address",
 }
 
 
 def size_text(size: float) -> str:
-    """Return a number of bytes in a unit in which it is short.
+    """Return a number of bytes in a suitable unit.
 
     Examples
     --------
@@ -52,30 +52,30 @@ def size_text(size: float) -> str:
 
 
 def said_of(run: Mapping[str, Any], name: str) -> str:
-    """Return what the notes of a run say under a name, ``""`` for nothing."""
+    """Return a text from the notes of a run, ``""`` if missing."""
     return str(run.get(name) or "")
 
 
 def starts_of(run: Mapping[str, Any]) -> list[str]:
-    """Return the URLs with which a run began, as its notes have them."""
+    """Return the start URLs in the notes of a run."""
     roots = run.get("roots")
     return [str(url) for url in roots] if isinstance(roots, list) else []
 
 
 def delay_text(noted: Any) -> str:
-    """Say how long a crawl waits between requests, from what its notes have.
+    """Say how long a crawl waits between requests, according to its notes.
 
     Examples
     --------
     >>> delay_text(1), delay_text(0.5)
-    ('1 second between two requests to a host', '0.5 seconds between two requests to a host')
+    ('1 second between requests to a host', '0.5 seconds between requests to a host')
     """
     delay = number_of(noted) or 0
-    return f"{delay:g} {inflected(delay, 'second', 'seconds')} between two requests to a host"
+    return f"{delay:g} {inflected(delay, 'second', 'seconds')} between requests to a host"
 
 
 def span(seconds: float) -> str:
-    """Return a time in the unit in which it is short.
+    """Return a duration in a suitable unit.
 
     Examples
     --------
@@ -91,15 +91,15 @@ def span(seconds: float) -> str:
 
 
 def ending(notes: Notes) -> str:
-    """Say why the crawl ended, or that it did not."""
+    """Say why the crawl ended, or that it has not ended."""
     if not notes.crawl:
-        return "There are no notes of a crawl in this folder."
+        return "This folder has no notes of a crawl."
     state = notes.state
     if "ending" in state:
         return printable(str(state["ending"]), PARAGRAPH)
     reason = state.get("reason")
     if reason is None:
-        return "It runs, or it was killed; the same command resumes it then. What stands here is what was found so far."
+        return "It is running, or was killed: then the same command resumes it. This page shows what was found so far."
     said = _ENDS.get(str(reason)) or f"It ended with the reason {printable(str(reason))}."
     if reason == "shutdown" and notes.last_run.get("resumable"):
         return f"{said} The same command resumes it."
@@ -107,7 +107,7 @@ def ending(notes: Notes) -> str:
 
 
 def within(sentence: str, folder: Path) -> str:
-    """Return a sentence for the page of a folder: without the path that the folder has on this machine.
+    """Return a sentence for the page of a folder, without the folder's path on this machine.
 
     Examples
     --------
@@ -120,23 +120,21 @@ def within(sentence: str, folder: Path) -> str:
 
 
 def outlook(notes: Notes, noun: str) -> list[str]:
-    """Say how many finds are expected to be left, and what the next one is expected to cost; nothing if no page was
-    read.
-    """
+    """Estimate how many finds are left and what the next one will cost; nothing if no page was read."""
     state, said = notes.state, []
     if not any(map(_is_read, notes.answers)):
         return []
     waiting, cost = number_of(state.get("waiting")), number_of(state.get("cost"))
     if waiting == 0 and state.get("reason") == "finished":
-        said.append("No link that it found is left to follow. What no link leads to cannot be found by a crawl.")
+        said.append("It followed every link that it found. A crawl cannot find what no link leads to.")
     elif (limits := _limits(state)) is not None:
         said.append(_left(*limits, noun))
     elif waiting:
-        said.append(f"How many {noun}s are left to be found cannot be said.")
+        said.append(f"The number of {noun}s left to find is unknown.")
     if cost is not None and waiting:
         said.append(f"The next {noun} is expected to cost about {counted(max(1, round(cost)), 'request')}.")
     if waiting:
-        said.append(f"{counted(waiting, 'link')} {inflected(waiting, 'was', 'were')} found and not followed.")
+        said.append(f"{counted(waiting, 'link')} {inflected(waiting, 'was', 'were')} found but not followed.")
     return said
 
 
@@ -147,13 +145,13 @@ def _is_read(answer: Answer) -> bool:
 def _left(low: float, middle: float, high: float, noun: str) -> str:
     are = inflected(middle, "is", "are")
     return (
-        f"About {counted(middle, noun)} {are} left to be found: between {low:,.0f} and {high:,.0f}, with a probability "
+        f"About {counted(middle, noun)} {are} left to find: between {low:,.0f} and {high:,.0f}, with a probability "
         "of 90 %."
     )
 
 
 def failure(error: str, why: str) -> str:
-    """Say why a link came to nothing, from what its outcome says."""
+    """Say why a link led to nothing, from its outcome."""
     if why[1:2].islower():  # a sentence, rather than the name of a protocol or an error
         why = why[:1].lower() + why[1:]
     if why:
@@ -175,6 +173,6 @@ def _limits(state: Mapping[str, Any]) -> tuple[float, float, float] | None:
 
 
 def number_of(value: Any) -> float | None:
-    """Return what notes have for a number, ``None`` if it is none."""
+    """Return a number from notes, ``None`` if it is not a number."""
     is_one = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if is_one else None

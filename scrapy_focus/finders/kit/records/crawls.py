@@ -1,4 +1,4 @@
-"""Which crawl of a folder a run belongs to: the first, the next, or one that was interrupted and resumes."""
+"""Which crawl of a folder a run belongs to: the first, the next, or an interrupted one that resumes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CRAWLS = ".focus/crawls.jsonl"
-JOB = ".focus/job"  # JOBDIR of the crawl that runs, or was interrupted
+JOB = ".focus/job"  # JOBDIR of the running or interrupted crawl
 LEARNED = ".focus/learned"  # what the policy learned
 
-#: Reasons for which a crawl stops without having ended: it resumes if it has a job.
+#: Closing reasons that do not end a crawl: it resumes if it has a job.
 INTERRUPTED = frozenset({"shutdown", "focus_storage"})
-COST = "cost"  # what the next find may cost, among the limits of a crawl
+COST = "cost"  # name of the cost limit among the limits of a crawl
 _BUDGETS = ("requests", "bytes", "seconds")
 _LIMITS = {"focus_cost_limit": COST, **{f"focus_budget_{name}": name for name in _BUDGETS}}  # by the reason
 _KINDS = {
@@ -30,9 +30,9 @@ class Run(NamedTuple):
     """What a run does with a folder."""
 
     number: int  # of the crawl, from 1
-    resumes: bool  # an interrupted crawl, rather than beginning the next
-    requests: int  # that the crawl before sent; 0: not known
-    has_reached: bool = False  # whether an earlier run of this crawl got an answer from the site
+    resumes: bool  # whether it resumes an interrupted crawl, rather than beginning the next
+    requests: int  # requests that the previous crawl sent; 0: unknown
+    has_reached: bool = False  # whether an earlier run of this crawl received a response from the site
 
 
 class Last(NamedTuple):
@@ -40,18 +40,18 @@ class Last(NamedTuple):
 
     number: int = 0  # from 1; 0: there was none
     has_ended: bool = True
-    requests: int = 0  # that the last crawl that ended sent
+    requests: int = 0  # requests of the last crawl that ended
     has_reached: bool = False  # whether the site answered, in a crawl that has not ended
-    failed: int = 0  # number of a crawl behind it that failed, which does not count; 0: there was none
-    limit: str = ""  # for which it ended: "cost", "requests", "bytes" or "seconds"; "": for none
+    failed: int = 0  # number of a later crawl that failed, which does not count; 0: there was none
+    limit: str = ""  # the limit that ended it: "cost", "requests", "bytes" or "seconds"; "": none
     reached: float = 0.0  # how much of that was allowed, or used
-    before: int = 0  # requests that the crawl before it sent
+    before: int = 0  # requests that the previous crawl sent
 
 
 def last_crawl(out: Path) -> Last:
-    """Return the last crawl of a folder that counts; one without a line is known by the files of the first.
+    """Return the last crawl of a folder that counts; without a line, files show that there was a first one.
 
-    A crawl that failed does not count: the next one has its number.
+    A failed crawl does not count: the next one takes its number.
     """
     last = before = earlier = Last()  # before: the last one that ended, earlier: the one before that
     for line in read_lines(out / CRAWLS, **_KINDS):
@@ -69,13 +69,13 @@ def last_crawl(out: Path) -> Last:
             if not last.has_ended and last.number != number:  # it was killed, and did not resume
                 before = last._replace(has_ended=True)
             last = _begun(line, number, last)
-    if not last.number and (out / "manifest.jsonl").exists():  # of a version that wrote no such lines
+    if not last.number and (out / "manifest.jsonl").exists():  # by a version that wrote no such lines
         return Last(1)
     return last
 
 
 def _begun(line: dict[str, Any], number: int, last: Last) -> Last:
-    """Return the crawl of which a line says that a run began; the one that `last` is about may be the same."""
+    """Return the crawl after a line that a run began; it may be the same as `last`."""
     has_reached = bool(line.get("reached"))
     if last.number == number and not last.has_ended:
         has_reached = has_reached or last.has_reached
@@ -83,14 +83,14 @@ def _begun(line: dict[str, Any], number: int, last: Last) -> Last:
 
 
 def _ended(line: dict[str, Any], number: int, earlier: Last) -> Last:
-    """Return the crawl of which a line says that it ended; `earlier` is the one before."""
+    """Return the crawl after a line that it ended; `earlier` is the previous one."""
     limit = _LIMITS.get(line.get("reason") or "", "")
     reached = line.get("cost_limit" if limit == COST else limit) or 0.0
     return Last(number, True, line.get("requests") or 0, limit=limit, reached=reached, before=earlier.requests)
 
 
 def next_run(out: Path, job: Path | None) -> Run:
-    """Return what a run with this ``JOBDIR`` does: a job that has begun resumes, as the crawl that it is of."""
+    """Return what a run with this ``JOBDIR`` does: a job that has begun resumes its crawl."""
     last = last_crawl(out)
     resumes = job is not None and (job / "focus").exists()
     if resumes and last.has_ended and last.limit:
@@ -101,24 +101,24 @@ def next_run(out: Path, job: Path | None) -> Run:
 
 
 def roots_of(out: Path) -> list[str]:
-    """Return the URLs with which the last crawl of a folder began, as far as its line says."""
+    """Return the start URLs of the last crawl of a folder, if recorded."""
     lines = list(read_lines(out / CRAWLS, **_KINDS))
     return next((list(map(str, line["roots"])) for line in reversed(lines) if line.get("roots")), [])
 
 
 def can_go_on(out: Path, roots: Iterable[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
-    """Whether this is the last crawl of a folder again, which ended for a limit, with a higher one or none.
+    """Whether this repeats the last crawl of a folder, which a limit ended, with a higher limit or none.
 
     Parameters
     ----------
     out
         The folder.
     roots
-        The URLs to begin with.
+        The start URLs.
     fixed
-        The arguments with which alone a crawl resumes.
+        The arguments that must not change when a crawl resumes.
     limits
-        The cost of a find and the budgets, by name; 0 or ``None``: no limit. One that is left out is as it was.
+        The cost limit and the budgets, by name; 0 or ``None``: no limit. A missing one is unchanged.
 
     Raises
     ------
@@ -135,11 +135,11 @@ def can_go_on(out: Path, roots: Iterable[str], fixed: Mapping[str, str], limits:
 
 
 def prepare(out: Path, *, goes_on: bool = False, again: bool = False) -> Run:
-    """Make a folder ready for a run whose ``JOBDIR`` is ``<out>/.focus/job``, and return what that run does.
+    """Prepare a folder for a run whose ``JOBDIR`` is ``<out>/.focus/job``, and return what that run does.
 
-    A crawl that was interrupted or killed resumes, unless the next one is asked for (``again``); and so does one that
-    can go on, if it is to. Else the job is removed: what the next crawl needs of it is in the lists and in what was
-    learned.
+    A crawl that was interrupted or killed resumes, unless ``again`` requests the next one. A crawl that a limit ended
+    resumes with ``goes_on``. Otherwise the job is removed: everything that the next crawl needs is in the lists and in
+    what the policy learned.
     """
     job = out / JOB
     if (again or (last_crawl(out).has_ended and not goes_on)) and job.exists():
@@ -148,7 +148,7 @@ def prepare(out: Path, *, goes_on: bool = False, again: bool = False) -> Run:
 
 
 def note_going_on(out: Path) -> None:
-    """Note that the last crawl has not ended, if it ended for a limit."""
+    """Note that the last crawl has not ended, if a limit had ended it."""
     last = last_crawl(out)
     if last.has_ended and last.limit:
         cut_line(out / CRAWLS)
@@ -162,7 +162,7 @@ def note_begin(out: Path, number: int, **more: Any) -> None:
 
 
 def note_reached(out: Path, number: int) -> None:
-    """Note that the site answered with a page or a file."""
+    """Note that the site returned a page or a file."""
     add_line(out / CRAWLS, {"crawl": number, "reached": True})
 
 

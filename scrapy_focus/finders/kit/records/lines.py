@@ -1,4 +1,4 @@
-"""Files of JSON lines that are only added to, by a process that may be killed at any instant."""
+"""Append-only files of JSON lines, written by a process that may be killed at any time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def read_lines(path: Path, /, **kinds: type) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a file, one by one; a last line that a kill cut is passed over. No file: nothing.
+    """Yield the objects in a file, one by one; skip a last line that a kill cut. No file: nothing.
 
-    ``kinds`` says of which type a field is, where a line has it and it is not ``null``.
+    ``kinds`` gives the type of a field that is present and not ``null``.
 
     Raises
     ------
     ConfigError
-        If the file cannot be read, or another line is no JSON object, or has a field of another type.
+        If the file cannot be read, or another line is not a JSON object or has a field of another type.
     """
     if not path.exists():
         return
@@ -33,19 +33,19 @@ def read_lines(path: Path, /, **kinds: type) -> Iterator[dict[str, Any]]:
                 if line.endswith(b"\n"):
                     yield _checked(_read(line, path, number), kinds, path, number)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}; name another folder, or mend it") from error
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; name another folder, or repair it") from error
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a list, each of which names a URL, but for a last one that is being written.
+    """Yield the lines of a list, each with a URL, except a last one that is being written.
 
-    The list may come from somebody else, so no field of a line is checked but the URL: :func:`text_in` and
-    :func:`number_in` read the others.
+    The list may be from an unknown source. Only the URL of a line is checked here; :func:`text_in` and
+    :func:`number_in` check the other fields.
 
     Raises
     ------
     ConfigError
-        If another line is no such object.
+        If another line is not such an object.
     StorageError
         If the list cannot be read.
     """
@@ -55,7 +55,7 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     read = json.loads(line)
                     if not isinstance(read, dict) or not isinstance(read.get("url"), str):
-                        raise ValueError("it names no URL")
+                        raise ValueError("it has no URL")
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n"):
                         return
@@ -70,13 +70,13 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def text_in(line: dict[str, Any], name: str) -> str:
-    """Return a text of a line, ``""`` if it has none of that name."""
+    """Return a text field of a line, ``""`` if missing."""
     value = line.get(name)
     return value if isinstance(value, str) else ""
 
 
 def number_in(line: dict[str, Any], name: str) -> int:
-    """Return a number of a line that is not negative, 0 if it has none of that name."""
+    """Return a non-negative number field of a line, 0 if missing."""
     value = line.get(name)
     if isinstance(value, int) and 0 <= value < 1 << 63:
         return value
@@ -84,19 +84,19 @@ def number_in(line: dict[str, Any], name: str) -> int:
 
 
 def add_line(path: Path, line: dict[str, Any]) -> None:
-    """Add a line to a file, in one write to the operating system; its folder is made where there is none."""
+    """Append a line to a file in one system call; make its folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
         file.write(f"{printable_json(line)}\n".encode())
 
 
 def web_url(url: str, path: Path) -> str:
-    """Return a URL that stands in a file, if it is one that a crawl may ask for.
+    """Return a URL from a file, if a crawl may request it.
 
     Raises
     ------
     ConfigError
-        If it is not one of ``http`` or ``https`` with a host.
+        If it is not an ``http`` or ``https`` URL with a host.
     """
     try:
         parts = urlsplit(url)
@@ -110,7 +110,7 @@ def web_url(url: str, path: Path) -> str:
 
 
 def cut_line(path: Path) -> None:
-    """Cut off a last line that is not whole, so that lines can be added."""
+    """Cut off an incomplete last line, so that lines can be appended."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -136,7 +136,7 @@ def _read(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"line {number} of {path} is damaged ({error}); remove it, or name another folder") from error
     if not isinstance(found, dict):
-        raise ConfigError(f"line {number} of {path} is no JSON object; remove it, or name another folder")
+        raise ConfigError(f"line {number} of {path} is not a JSON object; remove it, or name another folder")
     return found
 
 

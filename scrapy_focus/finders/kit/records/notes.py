@@ -1,12 +1,12 @@
-"""The notes of a crawl: what came of each link that it followed, and how it stood now and then.
+"""The notes of a crawl: the outcome of each link that it followed, and its state at intervals.
 
-A page about a crawl has to say the same after a kill and a resume as after a crawl that nobody disturbed. So a line is
-written for each outcome before the crawl counts it: what the crawl knows is in the notes, and what was fetched again
-because a kill came in between stands there twice, with the last line counting. Each run has a file of its own, which
-nobody adds to once it has ended, and whose end may be cut.
+The page of a crawl must be the same after a kill and a resume as after a crawl without interruption. So each outcome
+is written before the crawl counts it: everything that the crawl knows is in the notes. A page that was fetched again
+because of a kill has two lines, and the last one counts. Each run writes a separate file, which never changes once the
+run has ended, and whose end may be cut.
 
-When a page is read, nobody knows which of its links are broken. So its line has the keys of its links, too. Those of a
-menu are the same on each page, and compress to nearly nothing.
+When a page is read, it is not known which of its links are broken. So its line also has the keys of its links. Those
+of a menu are the same on each page, and compress to almost nothing.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-NOTES = Path(".focus", "log")  # in the folder of what was found
+NOTES = Path(".focus", "log")  # in the output folder
 _NAME = re.compile(r"(\d{1,9})-(\d{1,9})\.jsonl\.gz")
-_LEVEL = 3  # of compression: 40 bytes and 11 microseconds for an outcome
-_GZIP = 31  # what zlib calls the format
+_LEVEL = 3  # of compression: 40 bytes and 11 microseconds per outcome
+_GZIP = 31  # wbits of the format in zlib
 _CHUNK = 1 << 16  # bytes
 _LONGEST_LINE = 1 << 20  # bytes
 _LONGEST = 1000  # characters of an anchor or a reason
@@ -43,27 +43,27 @@ Kind = Literal["run", "outcome", "state"]
 
 
 class Answer(NamedTuple):
-    """What came of one link that was followed."""
+    """The outcome of one link that was followed."""
 
     url: str
     method: str = "GET"
     status: int | None = None  # HTTP status; None: there was no response
     mime: str = ""
     size: int = 0  # bytes
-    sent: int = 0  # requests that went out for it: redirects, retries and HEADs count
-    files: float = 0.0  # what was found there
-    error: str = ""  # why there is no usable page, as outcomes have it
-    why: str = ""  # it was not asked for, in words
+    sent: int = 0  # requests sent for it, including redirects, retries and HEADs
+    files: float = 0.0  # number of finds
+    error: str = ""  # why there is no usable page, as in outcomes
+    why: str = ""  # why it was not requested, in words
     page: str = ""  # URL of the page with the link
     anchor: str = ""  # text of the link
-    moved_to: str = ""  # URL of the page that came, if it is another one
+    moved_to: str = ""  # URL of the page that was received, if different
 
 
 class Referrers(NamedTuple):
-    """The pages that have a link."""
+    """The pages that contain a link."""
 
-    pages: list[str]  # URLs of the first of them
-    number: int  # of all
+    pages: list[str]  # URLs of the first ones
+    number: int  # number of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +71,16 @@ class Notes:
     """The notes of the last crawl of a folder."""
 
     crawl: int  # from 1; 0: there are none
-    runs: list[dict[str, Any]]  # what each run said of itself when it began
-    answers: list[Answer]  # one for each link, in the order in which they first came
-    state: dict[str, Any]  # how the crawl stood last
-    elsewhere: list[str] = field(default_factory=list)  # hosts that links led to, and that are not crawled
+    runs: list[dict[str, Any]]  # the facts that each run noted when it began
+    answers: list[Answer]  # one per link, in the order of their first lines
+    state: dict[str, Any]  # the last state of the crawl
+    elsewhere: list[str] = field(default_factory=list)  # hosts that links lead to, but that are not crawled
     left_out: list[str] = field(default_factory=list)  # extensions of links that were not followed
     damaged: int = 0  # lines that could not be read
 
     @property
     def last_run(self) -> dict[str, Any]:
-        """What the last run said of itself; empty without notes."""
+        """The facts that the last run noted; empty without notes."""
         return self.runs[-1] if self.runs else {}
 
 
@@ -90,16 +90,16 @@ class NoteBook:
     Parameters
     ----------
     folder
-        Of what was found.
+        The output folder.
     resumes
         Whether the run resumes the last crawl.
     crawl
-        The number of the crawl; by default the one that follows from the notes that are there.
+        The number of the crawl; by default, from the existing notes.
 
     Raises
     ------
     OSError
-        If the notes cannot be written; by each method.
+        If the notes cannot be written; raised by each method.
     """
 
     def __init__(self, folder: Path, *, resumes: bool = False, crawl: int | None = None) -> None:
@@ -107,7 +107,7 @@ class NoteBook:
         last = max((number for number, _, _ in there), default=0)
         self.crawl = crawl if crawl is not None else max(1, last if resumes else last + 1)
         for number, _, path in there:
-            if number == self.crawl and not resumes:  # of one that failed, and did not count
+            if number == self.crawl and not resumes:  # of a failed crawl, which does not count
                 path.unlink()
         run = 1 + max((run for number, run, _ in there if number == self.crawl), default=0)
         path = folder / NOTES / f"{self.crawl}-{run}.jsonl.gz"
@@ -116,17 +116,17 @@ class NoteBook:
         self._file = path.open("xb", buffering=0)
 
     def begin(self, facts: Mapping[str, Any]) -> None:
-        """Note what a run is asked to do."""
+        """Note the arguments of a run."""
         self._write("run", facts)
 
     def outcome(
         self, answer: Answer, *, elsewhere: Sequence[str] = (), left_out: Sequence[str] = (),
         links: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """Note what came of a link; behind this, a kill of the process does not lose it.
+        """Note the outcome of a link; afterwards, a kill of the process does not lose it.
 
-        ``elsewhere`` and ``left_out`` are hosts and extensions of links that were met first on its page, say; ``links``
-        are keys of the links of its page.
+        ``elsewhere`` and ``left_out`` are new hosts and extensions of links, such as those on its page; ``links`` are
+        keys of the links of its page.
         """
         short = answer._replace(anchor=answer.anchor[:_LONGEST], why=answer.why[:_LONGEST])
         fields: dict[str, Any] = {
@@ -141,7 +141,7 @@ class NoteBook:
         self._write("outcome", fields)
 
     def state(self, facts: Mapping[str, Any]) -> None:
-        """Note how the crawl stands; the last one counts."""
+        """Note the state of the crawl; the last one counts."""
         self._write("state", facts)
 
     def close(self) -> None:
@@ -158,9 +158,9 @@ class NoteBook:
 
 
 def read_notes(folder: Path) -> Notes:
-    """Return the notes of the last crawl in a folder, whether it runs, has ended or was killed; linear in its outcomes.
+    """Return the notes of the last crawl in a folder, running, ended or killed; linear in its outcomes.
 
-    What cannot be read is counted.
+    Unreadable lines are counted.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def read_notes(folder: Path) -> Notes:
 
 
 def began_with(folder: Path) -> dict[str, str]:
-    """Return the arguments with which alone the last crawl of a folder resumes; ``{}`` where they were not noted.
+    """Return the arguments that must not change when the last crawl of a folder resumes; ``{}`` if not noted.
 
     Raises
     ------
@@ -216,12 +216,12 @@ def began_with(folder: Path) -> dict[str, str]:
 
 @lru_cache(maxsize=1 << 14)
 def link_key(url: str) -> str:
-    """Return what pages call a link with this URL: 40 bits of a digest."""
+    """Return the key of a link with this URL: 40 bits of a digest."""
     return blake2b(url.encode(errors="surrogatepass"), digest_size=5).hexdigest()
 
 
 def read_referrers(folder: Path, keys: Collection[str], most: int) -> dict[str, Referrers]:
-    """Return which pages of the last crawl have the links with these keys, up to `most` each; linear in its outcomes.
+    """Return the pages of the last crawl that contain links with these keys, up to `most` each; linear in its outcomes.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def read_referrers(folder: Path, keys: Collection[str], most: int) -> dict[str, 
 def _pages_with_links(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the URL of each page of a run, and the keys of its links, separated by spaces."""
     for line in _lines_of(path):
-        if b'"links"' not in line:  # is found faster than it is parsed
+        if b'"links"' not in line:  # searching is faster than parsing
             continue
         fields = _fields(line)
         url, links = fields.get("moved_to") or fields.get("url"), fields.get("links")
@@ -282,7 +282,7 @@ def _lines_of(path: Path) -> Iterator[bytes]:
             try:
                 *lines, rest = (rest + unpacker.decompress(chunk)).split(b"\n")
             except zlib.error as error:
-                logger.warning("%s is damaged, and read up to there: %s", path, error)
+                logger.warning("%s is damaged, and was read up to that point: %s", path, error)
                 return
             yield from lines
             if len(rest) > _LONGEST_LINE:
@@ -299,7 +299,7 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 
 def _answer(fields: dict[str, Any]) -> Answer | None:
-    """Return an outcome that was noted; ``None`` if it is none."""
+    """Return a noted outcome; ``None`` if it is malformed."""
     try:
         answer = Answer(**{name: fields[name] for name in Answer._fields if name in fields})  # a later version has more
         is_sound = (

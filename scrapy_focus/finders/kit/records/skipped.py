@@ -1,4 +1,4 @@
-"""Reads what a crawl skipped."""
+"""Read the list of skipped files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Skipped(NamedTuple):
-    """What may have been a file, and was not fetched to its end."""
+    """A possible file that was not fetched completely."""
 
     url: str
     reason: str
@@ -21,7 +21,7 @@ class Skipped(NamedTuple):
 
 
 def read_skipped(folder: Path) -> list[Skipped]:
-    """Return what was skipped, each URL once.
+    """Return the skipped files, each URL once.
 
     Raises
     ------

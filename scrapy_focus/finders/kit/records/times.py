@@ -1,4 +1,4 @@
-"""Times as files hold them."""
+"""Times in the format of the files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def time_text(at: float | None) -> str:
-    """Return a time as lists have it, ``""`` for none.
+    """Return a time in the format of the lists, ``""`` for none.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def time_text(at: float | None) -> str:
 
 
 def time_of(text: str) -> float | None:
-    """Return what such a text means, in seconds since the epoch; ``None`` where it is none.
+    """Return the time of such a text, in seconds since the epoch; ``None`` if it is not a time.
 
     Examples
     --------

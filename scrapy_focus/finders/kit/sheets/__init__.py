@@ -1,1 +1,1 @@
-"""Pages that people open in a browser: what all of them look like."""
+"""Style and templates that all HTML pages share."""

@@ -1,16 +1,16 @@
-"""Makes pages from templates in which whatever comes from the web is escaped."""
+"""Templates that escape everything from the web."""
 
 from __future__ import annotations
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 
-_SHARED = "sheets"  # what templates call this folder
+_SHARED = "sheets"  # name of this folder in templates
 
 
 def environment(package: str) -> Environment:
-    """Return where the templates of a package are, and under ``sheets/`` the style and the parts that all share.
+    """Return the template environment of a package, with the shared style and parts under ``sheets/``.
 
-    Everything is escaped that is not marked as safe, and a value that is not there is an error.
+    Everything that is not marked as safe is escaped, and a missing value is an error.
     """
     shared = PrefixLoader({_SHARED: PackageLoader(__package__, ".")})
     return Environment(

@@ -1,4 +1,4 @@
-"""Tables as the templates show them."""
+"""Tables for the templates."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ if TYPE_CHECKING:
 
 
 class Lead(NamedTuple):
-    """A text that may lead somewhere."""
+    """A text that may be a link."""
 
     text: str
     link: str
 
 
 class Cell(NamedTuple):
-    """What stands in a table, and how it is shown."""
+    """The content of a table cell, and how it is shown."""
 
     text: str
-    kind: str = ""  # "best", "long": may be wrapped, "words": a text, "name": a short one, or as any other
-    link: str = ""  # where it leads, "" if nowhere
-    summary: str = ""  # of what can be folded out below
-    more: Sequence[Lead] = ()  # that, if there is any
+    kind: str = ""  # "best", "long": may wrap, "words": a text, "name": a short text, or ""
+    link: str = ""  # its target, "" for none
+    summary: str = ""  # of the fold-out list below
+    more: Sequence[Lead] = ()  # the content of that list
 
 
 class Row(NamedTuple):
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
     head: str
     cells: list[Cell]
-    link: str = ""  # where its head leads
+    link: str = ""  # the target of its head
 
 
 class Table(NamedTuple):
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 
 def first_of(n: int, most: int) -> str:
-    """Say that only the first rows of a table are shown, where there are more of them; ``""`` else.
+    """Say that only the first rows of a table are shown; ``""`` if all are.
 
     Examples
     --------

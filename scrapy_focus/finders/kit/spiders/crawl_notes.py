@@ -1,4 +1,4 @@
-"""Notes what a crawl does, and writes the page and the table of its folder when it ends."""
+"""Record what a crawl does, and write the page and the table of its folder when it ends."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_BETWEEN = 10.0  # seconds between two notes of how the crawl stands
-_MOST = 1000  # hosts and extensions that are noted
-_LINKS = 1000  # of a page whose keys are noted
-_FINE = 50_000  # links that led somewhere, of which that is remembered
-_OF_BROWSERS = "browser/"  # begins the names of counts that say what was rendered
+_BETWEEN = 10.0  # seconds between two notes of the state of the crawl
+_MOST = 1000  # hosts and extensions that are recorded
+_LINKS = 1000  # links of a page whose keys are recorded
+_FINE = 50_000  # working links that are remembered
+_OF_BROWSERS = "browser/"  # prefix of the stats of rendering
 
 
 class CrawlNotes:
     """Writes notes to ``<out>/.focus/log`` while a crawl runs, and ``<out>/index.html`` and a table at its end.
 
-    What cannot be written is said in one line, and harms no crawl. Where the scheduler is not one of this package, only
-    what was found is on the page.
+    A failed write is logged in one line, and does not stop the crawl. If the scheduler is not one of this package, the
+    page shows only the finds.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ class CrawlNotes:
     out
         The folder.
     output
-        How the finder reads and shows it.
+        The output of the finder.
     run
-        Which crawl of it this is.
+        The number of this crawl of the folder.
     facts
-        What the spider was asked to do, as JSON holds it.
+        The arguments of the spider, as values of JSON.
     left_out
-        Extensions of links that the spider leaves out; it may add to them while it crawls.
+        Extensions of links that the spider skips; it may add to them while it crawls.
     comes_back
-        Whether the crawl fetches pages again, and does not end. Then the page and the table are written while it runs,
-        too, with ``fresh.csv``; of later visits of a page those are noted at which it had changed or failed.
+        Whether the crawl revisits pages and does not end. Then the page, the table and ``fresh.csv`` are also written
+        while it runs, and later visits of a page are recorded only if it had changed or failed.
     """
 
     def __init__(
@@ -85,17 +85,17 @@ class CrawlNotes:
         self._comes_back = comes_back
         self._elsewhere: set[str] = set()
         self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
-        self._fine: set[str] = set()  # keys of links that led somewhere
-        self._links: dict[str, dict[str, None]] = {}  # keys of the links of each page that is read now
+        self._fine: set[str] = set()  # keys of links that worked
+        self._links: dict[str, dict[str, None]] = {}  # keys of the links of each page that is being read
         self._book: NoteBook | None = None
-        self._is_broken = False  # notes could not be written
+        self._is_broken = False  # a write failed
         self._due = 0.0  # seconds of time.monotonic
         self._writings = Writings(self._write) if comes_back else None
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def link(self, page: str, url: str) -> None:
-        """A page that is read has a link."""
+        """Record a link of a page that is being read."""
         links = self._links.setdefault(page, {})
         if len(links) < _LINKS:
             links[link_key(url)] = None
@@ -124,7 +124,7 @@ class CrawlNotes:
         })  # fmt: skip
 
     def _note(self, entry: Entry, outcome: Outcome) -> None:
-        """Note an outcome, and now and then how the crawl stands."""
+        """Record an outcome, and periodically the state of the crawl."""
         book = self._book
         if self._writings is not None:
             self._writings.came()
@@ -138,13 +138,13 @@ class CrawlNotes:
             self._try(self._stand)
 
     def _links_of(self, page: str, outcome: Outcome) -> list[str]:
-        """Return the keys of the links of a page of which nobody knows yet whether they lead somewhere."""
+        """Return the keys of the links of a page that are not yet known to work."""
         if outcome.status is not None and outcome.status < HTTPStatus.BAD_REQUEST and len(self._fine) < _FINE:
             self._fine.add(link_key(outcome.pick.url))
         return [key for key in self._links.pop(page, ()) if key not in self._fine]
 
     def _stand(self, reason: str | None = None) -> None:
-        """Note how the crawl stands, and why it ended if it has."""
+        """Record the state of the crawl, and why it ended if it has."""
         host, self._due = host_of(self.crawler), monotonic() + _BETWEEN
         facts: dict[str, Any] = {"at": _now()}
         if reason is not None:
@@ -157,7 +157,7 @@ class CrawlNotes:
             self._book.state(facts)
 
     def list_pages(self) -> None:
-        """Write ``fresh.csv`` once more, while the frontier can still be read, if pages come back."""
+        """Write ``fresh.csv`` once more, while the frontier can still be read, if the crawl revisits pages."""
         if self._comes_back:
             self._write_table(list_pages, self.crawler, self.out, True)
 
@@ -181,16 +181,16 @@ class CrawlNotes:
         if self._writings is not None:
             self._writings.stop()
         self._try(self._end, reason)
-        flush_feeds(self.crawler)  # which are closed after this
+        flush_feeds(self.crawler)  # Scrapy closes them after this
         if self._write_page():
-            logger.info("What was found is listed in %s", self.out / PAGE)
+            logger.info("The results are listed in %s", self.out / PAGE)
 
     def _write_page(self) -> bool:
         try:
             write_page(self.out, self.output)
         except (OSError, FocusError) as error:
-            if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # or it was said already
-                logger.error("The page of what was found cannot be written: %s", reason_of(error))
+            if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # otherwise it was reported already
+                logger.error("The page of the results cannot be written: %s", reason_of(error))
             return False
         return True
 
@@ -201,18 +201,16 @@ class CrawlNotes:
             self._book.close()
 
     def _try(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        """Write to the notes, or say once that they end here."""
+        """Write to the notes, or report once that they end here."""
         try:
             call(*args, **kwargs)
         except OSError as error:
             self._book, self._is_broken = None, True
-            logger.error(
-                "No more notes of this crawl are written, so that its page will lack something: %s", reason_of(error)
-            )
+            logger.error("The notes of this crawl end here, and its page will be incomplete: %s", reason_of(error))
 
 
 def _facts_of(host: Host) -> dict[str, Any]:
-    """Return how the crawl of a host stands."""
+    """Return the state of a crawl."""
     status = host.status(best=1)
     facts: dict[str, Any] = {
         "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
@@ -233,7 +231,7 @@ def _facts_of(host: Host) -> dict[str, Any]:
 
 
 def _news(there: set[str], noted: set[str]) -> list[str]:
-    """Return what is there and was not noted before, and note it."""
+    """Return the values that were not recorded before, and record them."""
     if len(there) == len(noted) or len(noted) >= _MOST:
         return []
     news = sorted(there - noted)[: _MOST - len(noted)]
@@ -242,7 +240,7 @@ def _news(there: set[str], noted: set[str]) -> list[str]:
 
 
 def _answer(entry: Entry, outcome: Outcome) -> Answer:
-    """Return what the notes say of an outcome."""
+    """Return the note of an outcome."""
     pick, request, response = outcome.pick, entry.request, entry.response
     page = anchor = moved_to = ""
     if request is not None:
@@ -257,7 +255,7 @@ def _answer(entry: Entry, outcome: Outcome) -> Answer:
 
 
 def _why(entry: Entry, outcome: Outcome) -> str:
-    """Say why nothing came, where the outcome does not."""
+    """Return why a pick failed, if its outcome does not say."""
     if entry.failure is None or not (outcome.error == "ignored" or failure_kind(entry.failure)):
         return ""
     return in_words(entry.failure)

@@ -1,4 +1,4 @@
-"""What the spiders have in common that follow links from page to page, wherever these lead."""
+"""Base class of spiders that follow links to any host."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 
-_LINKS = 10_000  # of a page that are looked at
+_LINKS = 10_000  # links of a page that are read
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
-_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
+_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # types that redirects and errors may have
 
-#: MIME types of what is no page.
+#: MIME types that are not pages.
 NO_PAGES = (*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES))
 #: Settings of a crawl for pages on many hosts.
 MANY_HOSTS = {
@@ -46,16 +46,16 @@ MANY_HOSTS = {
 
 
 class FollowingSpider(scrapy.Spider):
-    """Makes the requests for links, and notes them where notes are taken."""
+    """Makes the requests for links, and records them if the crawl keeps notes."""
 
     notes: CrawlNotes | None = None
 
     def link(self, response: Response, url: str, anchor: str, **more: Any) -> Iterator[scrapy.Request]:
-        """Yield the request for a link of a page, with ``more`` in its ``meta``, unless it is no URL."""
+        """Yield the request for a link of a page, with ``more`` in its ``meta``, if the link is a valid URL."""
         try:
             request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor, **more})
         except ValueError:
-            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+            self.logger.debug("Not a URL: %s on %s", brief(url), brief(response.url))
         else:
             if self.notes is not None:
                 self.notes.link(response.url, request.url)
@@ -63,9 +63,9 @@ class FollowingSpider(scrapy.Spider):
 
 
 def new_links(response: HtmlResponse, notes: CrawlNotes | None) -> Iterator[tuple[str, _Element]]:
-    """Yield the URLs of the links of a page that can be read, but for known ones, with their elements, 10,000 at most.
+    """Yield the URLs of unknown links of a page, with their elements, 10,000 at most.
 
-    Notes are taken of those that are known, too.
+    Known links are recorded in the notes, too.
     """
     known = known_on(response)
 
@@ -81,6 +81,6 @@ def new_links(response: HtmlResponse, notes: CrawlNotes | None) -> Iterator[tupl
 
 
 def be_quiet() -> None:
-    """Let the loggers of Scrapy that say a line for each page or component say warnings only."""
+    """Limit the loggers of Scrapy that write a line per page or component to warnings."""
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)

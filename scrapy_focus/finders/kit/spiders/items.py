@@ -1,38 +1,38 @@
-"""What the spiders of this package yield."""
+"""Items of the spiders in this package."""
 
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
-#: On what the link to an article was found.
+#: Where the link to an article was found.
 By = Literal["page", "feed", "sitemap", "start"]
 
-#: From which relevance on a page counts as one on the topic.
+#: The least relevance of a page that counts as on topic.
 RELEVANT = 0.5
 
 
 @dataclass
 class DataFile:
-    """One data file that was found and stored.
+    """A data file that was found and stored.
 
-    Its bytes are its ``content``, which is no field, and so no part of what feeds export, and empty once it is stored.
+    Its bytes are in ``content``, which is not a field, so feeds do not export it; it is empty once the file is stored.
     """
 
     url: str
-    mime: str  # as the server says, without parameters; or else as its extension or its first bytes say
+    mime: str  # from the server, without parameters; else from the extension or the first bytes
     size: int  # bytes
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
-    name: str  # as its server or URL calls it
+    name: str  # from its server or URL
     body: InitVar[bytes]
     sha256: str = ""
-    path: str = ""  # where it is stored, relative to the folder of what was found
+    path: str = ""  # where it is stored, relative to the output folder
     state: str = ""  # since the last crawl with the folder: new, changed or same
-    link: str = ""  # URL that was asked for, which may have redirected
+    link: str = ""  # URL that was requested, which may have redirected
     etag: str = ""
     last_modified: str = ""
-    cut: bool = False  # whether it is known not to be all of it
-    why: str = ""  # the link was followed: what was known of it when it was chosen
-    unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
+    cut: bool = False  # whether it is known to be incomplete
+    why: str = ""  # why the link was followed: what was known about it when it was chosen
+    unchanged: InitVar[bool] = False  # whether the server reported that, and sent no bytes
 
     def __post_init__(self, body: bytes, unchanged: bool) -> None:
         self.content = body
@@ -41,14 +41,14 @@ class DataFile:
 
 @dataclass
 class GoneFile:
-    """A file of an earlier crawl that is not there any more."""
+    """A file of an earlier crawl that no longer exists."""
 
     url: str
 
 
 @dataclass
 class SkippedFile:
-    """What may have been a data file, and was not fetched to its end."""
+    """A possible data file that was not fetched completely."""
 
     url: str
     reason: str
@@ -58,29 +58,29 @@ class SkippedFile:
 
 @dataclass
 class TopicPage:
-    """One page that was fetched in a search for a topic, whether it is on it or not."""
+    """A page that was fetched in a search for a topic, on topic or not."""
 
     url: str
     title: str
-    relevance: float  # how likely it is on the topic: 0.5 or more counts as relevant
+    relevance: float  # probability that it is on topic: 0.5 or more counts as relevant
     host: str  # with its port, if the URL names one
     domain: str  # the registered domain of the host, within which per_domain counts
     depth: int  # clicks from a seed
     path: list[
         dict[str, str]
     ]  # from the seed on: each page (url), and the text of the link that was followed on it (anchor)
-    why: str  # it was fetched: what was known of its link when it was chosen
+    why: str  # why it was fetched: what was known about its link when it was chosen
     language: str  # as the page declares it, "" if it does not
     fetched_at: str  # ISO 8601, UTC
 
 
 @dataclass
 class ImportantPage:
-    """One page that was fetched in a search for the most important ones."""
+    """A page that was fetched in a search for the most important ones."""
 
     url: str
     title: str
-    depth: int  # clicks from where the crawl began
+    depth: int  # clicks from the start URL
     status: int  # of HTTP
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
@@ -89,35 +89,35 @@ class ImportantPage:
 
 @dataclass
 class StructuredEntity:
-    """One entity that a page describes, of those that are looked for."""
+    """An entity of a wanted type that a page describes."""
 
     url: str  # of the page
-    number: int  # among these entities of its page, from 1
+    number: int  # its position among these entities of its page, from 1
     types: list[str]  # names of schema.org, or full names of others
     syntax: str  # json-ld or microdata
-    values: dict[str, Any]  # what the page says of it, entities in it included
+    values: dict[str, Any]  # its values on the page, including nested entities
     host: str  # with its port, if the URL names one
     domain: str  # the registered domain of the host, within which per_domain counts
     depth: int  # clicks from a seed
     page: str  # URL of the page that led there
     anchor: str  # text of its link
-    why: str  # the page was fetched: what was known of its link when it was chosen
+    why: str  # why the page was fetched: what was known about its link when it was chosen
     fetched_at: str  # ISO 8601, UTC
 
 
 @dataclass
 class NewsArticle:
-    """One article of a watched site, when it was seen first, or another version of it."""
+    """An article of a watched site when it was first seen, or a later version of it."""
 
     url: str
     title: str
     state: str  # new or changed
     at: float  # when this version was seen, in seconds since the epoch
-    published: float | None  # as it says itself, likewise; None: it does not
-    by: By  # what its link stood on: page, feed, sitemap, or start
+    published: float | None  # as stated on the page, likewise; None: not stated
+    by: By  # where its link was found: page, feed, sitemap, or start
     page: str  # URL of that, "" for a start
     anchor: str  # text of the link
     digest: str  # the same for the same text
-    text: str  # a digest of its main text, which tells one version from another
+    text: str  # a digest of its main text, which identifies a version
     first_seen: str = ""  # ISO 8601, UTC
-    changed_since: str = ""  # when the version before was seen, likewise
+    changed_since: str = ""  # when the previous version was seen, likewise

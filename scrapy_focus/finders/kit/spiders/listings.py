@@ -1,4 +1,4 @@
-"""Sitemaps, feeds and catalogues of data sets as pages of links, which wait in places of their own."""
+"""Reads sitemaps, feeds and catalogues of data sets as pages of links, each with its own kind of link."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
     from scrapy_focus.web.listings import Listing
 
-_NAMED = 20  # sitemaps in a robots.txt that are asked for
-_INDEXED = 1000  # in an index
-_DEPTH = 2  # indexes within each other
-_NESTED = "sitemap_depth"  # in the meta of a request
-_READ = 10_000_000  # bytes of a sitemap in a crawl whose pages do not come back
+_NAMED = 20  # sitemaps of a robots.txt that are requested
+_INDEXED = 1000  # sitemaps of an index that are requested
+_DEPTH = 2  # nested indexes
+_NESTED = "sitemap_depth"  # key in the meta of a request
+_READ = 10_000_000  # bytes of a sitemap in a crawl that does not revisit pages
 
 
 class NamedSitemaps:
-    """Asks for the sitemaps that a robots.txt names, once it was read for the sake of a page.
+    """Requests the sitemaps named in a robots.txt, once that was fetched for some page.
 
-    Each is a link without a page, in a place of its own: it costs a request and has to earn it, as all links have.
+    Each is a link without a page, of a separate kind: its request must pay off, like that of any other link.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -46,7 +46,7 @@ class NamedSitemaps:
         crawler.signals.connect(self.on_parsed, signals.robots_parsed)
 
     def on_parsed(self, robotparser: RobotParser, request: scrapy.Request) -> None:
-        """Let sitemaps wait with the scheduler; the handler of Scrapy's ``robots_parsed``."""
+        """Queue the sitemaps; the handler of Scrapy's ``robots_parsed``."""
         named = getattr(getattr(robotparser, "rp", None), "sitemaps", ())  # Scrapy's parser has a Protego
         for url in islice(named, _NAMED):
             made = _request(request.url, url, "(robots.txt)/sitemap", depth=0)
@@ -55,15 +55,15 @@ class NamedSitemaps:
 
 
 def comes_back(crawler: Crawler) -> bool:
-    """Whether the policy of a running crawl fetches pages again: then sitemaps and feeds say what is new."""
+    """Whether the policy of a running crawl revisits pages: then sitemaps and feeds announce new ones."""
     host = host_of(crawler)
     return host is not None and issubclass(host.policy, FetchesAgain)
 
 
 def listing_in(response: Response) -> Listing:
-    """Say which kind of listing an answer is by its first bytes, whatever its server calls it; ``""`` for any other.
+    """Return the kind of listing by the first bytes of a response, whatever its declared type; ``""`` if it is none.
 
-    Text with one URL on each line is a sitemap where a sitemap was asked for.
+    Text with one URL per line counts as a sitemap if a sitemap was requested.
     """
     first = beginning(response.body)
     kind = listing_of(first)
@@ -74,10 +74,10 @@ def listing_in(response: Response) -> Listing:
 
 
 def listing_links(response: Response, callback: Callable[..., Any] | None = None) -> Iterator[scrapy.Request]:
-    """Yield a request for each feed that a page names, or for what a sitemap or feed lists; none for any other answer.
+    """Yield a request for each feed that a page names, or for each entry of a sitemap or feed; otherwise none.
 
-    For the callbacks of spiders whose pages come back, beside their own links: each kind of listing is a place of links
-    by itself, and the title of an entry is its anchor.
+    For callbacks of spiders that revisit pages, in addition to their own links. Each kind of listing is a separate kind
+    of link, and the title of an entry is its anchor.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def listing_links(response: Response, callback: Callable[..., Any] | None = None
 
 
 def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
-    """Yield a request for each feed that a page names for itself, ten at most."""
+    """Yield a request for each feed that a page declares, ten at most."""
     if not can_be_read(response):
         return
     root, base = response.selector.root, get_base_url(response)
@@ -113,7 +113,7 @@ def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) 
     """Yield a request for each URL of a sitemap or catalogue, or of a feed that is named as a sitemap, lazily; none for
     any other kind of listing.
 
-    ``feeds``: as in a crawl whose pages come back: for the entries of all feeds, and more of a large sitemap is read.
+    ``feeds``: as in a crawl that revisits pages: yield entries of all feeds, and read more of a large sitemap.
     """
     if kind == "catalogue":
         yield from _links_of_catalogue(response)
@@ -146,9 +146,7 @@ def _links_of_sitemap(response: Response, largest: int) -> Iterator[scrapy.Reque
 
 
 def _request(base: str, href: str, place: str, *, depth: int | None = None, anchor: str = "") -> scrapy.Request | None:
-    """Return a request whose link stands in this place, ``None`` where it is none that can be asked for; ``depth``: of
-    a sitemap, in how many others it is named.
-    """
+    """Return a request for a link in this place, ``None`` if it is not a valid URL; ``depth``: nesting of a sitemap."""
     link = {"tag_path": place}
     if anchor:
         link["anchor"] = anchor

@@ -1,4 +1,4 @@
-"""What the crawls of these spiders do otherwise than Scrapy."""
+"""Downloader middlewares of the spiders in this package."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
     from scrapy_focus.engine.inflight import Entry
 
-_TAGS = 50_000  # of a page that are read
+_TAGS = 50_000  # tags of a page that are read
 _BYTES = 1_000_000
-_RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, and how many there are
+_RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, total
 _USER = re.compile(rb"^([^/?#]*//)[^/?#]*@")  # and password, in a URL
 
 
 class LongPagesAreCut:
-    """Cuts a page behind so many tags or bytes that it can be parsed in little time and memory; counts ``page/cut``.
+    """Truncates a page that has too many tags or bytes to be parsed in little time and memory; counts ``page/cut``.
 
-    Ten kilobytes of gzip can be a page of three million elements, which takes a gigabyte. It stands behind what
-    decompresses, so that whoever asks for the page is given the same part of it.
+    Ten kilobytes of gzip can be a page of three million elements, which takes a gigabyte. The middleware runs after
+    decompression, so all components receive the same part of the page.
     """
 
     tags = _TAGS
@@ -68,25 +68,25 @@ class LongPagesAreCut:
             return response
         if self.crawler.stats is not None:
             self.crawler.stats.inc_value("page/cut")
-        return response.replace(body=response.body[:end], encoding=None)  # to be found again
+        return response.replace(body=response.body[:end], encoding=None)  # None: detect it again
 
 
 class VeryLongPagesAreCut(LongPagesAreCut):
-    """The same for crawls that want all links of a page: it may have a hundred thousand."""
+    """The same for crawls that need all links of a page, up to a hundred thousand."""
 
     tags = 300_000
     size = 10_000_000
 
 
 class LongDataPagesAreCut(LongPagesAreCut):
-    """The same for crawls that want what scripts of a page say: these often stand at its end."""
+    """The same for crawls that read the scripts of a page, which are often at its end."""
 
     tags = 100_000
     size = 4_000_000
 
 
 def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
-    """Return up to where a page is read: all of it, or what stands before one tag too many or one byte too many."""
+    """Return how many bytes of a page are read: all, or those before the first tag or byte beyond a limit."""
     end = min(len(body), size)
     if body.count(b"<", 0, end) <= tags:
         return end
@@ -94,12 +94,12 @@ def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
 
 
 class CutBodies:
-    """Asks again for a body that was cut on its way, and marks a file that stays so with the flag ``cut``.
+    """Retries a response whose body was cut in transit, and flags a file that remains incomplete as ``cut``.
 
-    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. What is read for its
-    links fails as without that setting: the last link may be cut, too. A part of a file that
-    nobody asked for (206) counts as cut, too, as does a body whose compression has no end. None keeps its ``ETag`` and
-    ``Last-Modified``, which are those of the whole: so the next crawl asks for it again.
+    It requires ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and uses Scrapy's retries. Pages and listings, which are read
+    for their links, fail as without that setting: the last link may be cut, too. A part of a file that was not
+    requested (206) also counts as cut, as does a body with incomplete compression. Such a file loses its ``ETag`` and
+    ``Last-Modified``, which belong to the whole file, so the next crawl requests it again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -130,7 +130,7 @@ class CutBodies:
         return get_retry_request(request, spider=spider, reason="cut")
 
     def _may_retry(self, request: Request) -> bool:
-        """Whether there is a retry left; Scrapy would log an error for the last one."""
+        """Whether a retry is left; Scrapy would log an error for the last one."""
         settings = self.crawler.settings
         most = request.meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
         is_on = settings.getbool("RETRY_ENABLED") and not request.meta.get("dont_retry")
@@ -143,7 +143,7 @@ def _is_listing(response: Response) -> bool:
 
 
 def _is_part(request: Request, response: Response) -> bool:
-    """Whether a response is a part of a file that nobody asked for."""
+    """Whether a response is a part of a file, and no part was requested."""
     if response.status != HTTPStatus.PARTIAL_CONTENT or b"Range" in request.headers:
         return False
     said = _RANGE.fullmatch((response.headers.get("Content-Range") or b"").strip())
@@ -151,10 +151,10 @@ def _is_part(request: Request, response: Response) -> bool:
 
 
 class RedirectsAreLinks:
-    """Hands redirects to another domain to the spider, which gives them as links; it stands before Scrapy's own.
+    """Passes redirects to another domain to the spider, which yields them as links; it runs before Scrapy's own.
 
-    Followed at once, the page would be fetched even if its domain had its share of pages, and count for the wrong one.
-    Redirects within a domain, and those of ``robots.txt``, are left to Scrapy.
+    If Scrapy followed them at once, the page would be fetched even if its domain had reached its limit, and count for
+    the wrong domain. Scrapy still follows redirects within a domain, and those of ``robots.txt``.
     """
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -165,19 +165,19 @@ class RedirectsAreLinks:
 
 
 class _OnTheWay(ABC):
-    """Adds a header to requests on their way out, and takes it off when an answer is there.
+    """Adds a header to outgoing requests, and removes it when the response arrives.
 
-    So no redirect or retry carries it on, and it is stored nowhere. It stands within all other middlewares.
+    So no redirect or retry inherits the header, and it is never stored. It is the innermost middleware.
     """
 
     name: ClassVar[str]
 
     def __init__(self) -> None:
-        self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # what there was of it
+        self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # its previous values
 
     @abstractmethod
     def value(self, request: Request) -> bytes:
-        """Return what the header is to be, ``b""`` where it stays as it is."""
+        """Return the value of the header, ``b""`` to leave it unchanged."""
 
     def process_request(self, request: Request) -> None:
         if value := self.value(request):
@@ -200,10 +200,10 @@ class _OnTheWay(ABC):
 
 
 class RedirectCookies(_OnTheWay):
-    """Sends the cookies that a redirect sets with the requests that follow it, and with no others.
+    """Sends the cookies that a redirect sets with the requests that follow this redirect, and with no others.
 
-    Without, a crawl that keeps no cookies never sees a page that redirects to itself until it is asked with one. It is
-    not there with ``COOKIES_ENABLED``.
+    Otherwise, a crawl without cookies could never fetch a page that redirects to itself until it receives one. The
+    middleware is not enabled with ``COOKIES_ENABLED``.
     """
 
     name = "Cookie"
@@ -214,7 +214,7 @@ class RedirectCookies(_OnTheWay):
             raise NotConfigured
         self.crawler = crawler
         self._jars: dict[int, CookieJar] = {}  # by pick
-        self._forgets = False  # whether it hears of the ends of picks
+        self._forgets = False  # whether it is notified of settled picks
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -255,9 +255,9 @@ class RedirectCookies(_OnTheWay):
 
 
 class Credentials(_OnTheWay):
-    """Sends the user names and passwords of start URLs to their hosts, and to no others (``Basic``).
+    """Sends the user names and passwords of start URLs to their hosts only (``Basic``).
 
-    Those that a redirect names are left out, as are those of links: a site has no say in who signs in where.
+    Credentials in redirects and links are ignored: a site must not decide who signs in where.
     """
 
     name = "Authorization"
@@ -283,13 +283,13 @@ class Credentials(_OnTheWay):
 
 
 def add_headers(settings: BaseSettings) -> None:
-    """Let requests have the cookies of redirects, and the credentials of start URLs."""
+    """Enable cookies of redirects, and credentials of start URLs."""
     for cls in (RedirectCookies, Credentials):
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, 955)
 
 
 def redirect_of(response: Response) -> str:
-    """Return where a response redirects to, absolute; ``""`` if it does not, or to what is no URL."""
+    """Return the absolute target of a redirect; ``""`` if there is none, or if it is not a URL."""
     location = response.headers.get("Location") if 300 <= response.status < 400 else None
     try:
         if location is None:
@@ -300,7 +300,7 @@ def redirect_of(response: Response) -> str:
 
 
 def refresh_of(response: HtmlResponse) -> str:
-    """Return where the ``<meta http-equiv="refresh">`` of a page leads; ``""`` if it has none, or to what is no URL."""
+    """Return the target of ``<meta http-equiv="refresh">``, absolute; ``""`` if there is none, or it is not a URL."""
     try:
         return without_credentials(get_meta_refresh(response)[1] or "")
     except ValueError:

@@ -1,6 +1,6 @@
-"""Settings for crawls of sites that are not yours, polite and with everything of this package turned on.
+"""Polite settings for crawls of sites that are not yours, with all features of this package turned on.
 
-The commands use them where a project says nothing. A project of these spiders takes them over with
+The commands use them where a project does not set anything. A project adopts them with
 ``from scrapy_focus.finders.kit.spiders.polite import *`` in its ``settings.py``.
 """
 

@@ -1,4 +1,4 @@
-"""Prints what was found, for the next program in a pipe."""
+"""Print the finds, for the next program in a pipe."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 
 
 class PrintUrls:
-    """Writes the URL of each file or page to standard output at once, one a line, or each entity as JSON in a line; it
-    stores nothing.
+    """Writes the URL of each file or page to standard output at once, one per line, or each entity as a line of JSON.
 
-    Copies of a file under other URLs are dropped. When nobody reads any more (``| head -3``), the crawl ends with the
-    reason ``focus_unread``.
+    It stores nothing. Copies of a file under other URLs are dropped. When the reader closes the pipe (``| head -3``),
+    the crawl ends with the reason ``focus_unread``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -67,7 +66,7 @@ class PrintUrls:
 
     def _print(self, url: str, line: str = "") -> None:
         if self._unread:
-            raise DropItem(f"{url} is not read", log_level="DEBUG")
+            raise DropItem(f"{url}: standard output is closed", log_level="DEBUG")
         try:
             print(line or printable(url, sys.maxsize), flush=True)
         except BrokenPipeError:

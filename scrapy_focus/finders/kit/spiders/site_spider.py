@@ -1,4 +1,4 @@
-"""What the spiders have in common that crawl some sites, from their roots on."""
+"""Base class of spiders that crawl some sites from their root pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HOSTS = ".focus/hosts.json"
 
 
 class SiteSpider(scrapy.Spider):
-    """Begins at some URLs, and stays on their hosts, and on those to which these URLs redirect.
+    """Starts at some URLs, and stays on their hosts and on those that these URLs redirect to.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class SiteSpider(scrapy.Spider):
         super().__init__(**kwargs)
         self.roots, self.credentials = starts.urls, starts.credentials
         self.allowed_domains = [*starts.hosts]
-        self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
+        self.moved: dict[str, list[str]] = {}  # hosts that each root redirected to
         self._starts = {scrapy.Request(url).url for url in self.roots}
-        self._hosts: Path | None = None  # where these are noted
+        self._hosts: Path | None = None  # the file that records them
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -56,14 +56,14 @@ class SiteSpider(scrapy.Spider):
         return spider
 
     def set_up(self, crawler: Crawler) -> None:
-        """Set what follows from the arguments, and see whether what is found can be written."""
+        """Apply the arguments, and check that the output can be written."""
 
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:
             yield scrapy.Request(url)
 
     def follow_roots(self, out: Path) -> None:
-        """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
+        """Allow the hosts that a root redirected to in an earlier run, and record further ones in the folder."""
         self._hosts = out / _HOSTS
         if self._hosts.exists():
             self.moved = _read_hosts(self._hosts)
@@ -86,7 +86,7 @@ class SiteSpider(scrapy.Spider):
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:
-    """Return the hosts to which each root redirected; ``UsageError`` if the file is not as it was written."""
+    """Return the hosts that each root redirected to; ``UsageError`` if the file is malformed."""
     try:
         moved: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -95,5 +95,5 @@ def _read_hosts(path: Path) -> dict[str, list[str]]:
         isinstance(hosts, list) and all(isinstance(host, str) for host in hosts) for hosts in moved.values()
     )
     if not sound:
-        raise UsageError(f"{path} does not hold lists of hosts, by URL; remove it, or name another folder")
+        raise UsageError(f"{path} does not contain lists of hosts by URL; remove it, or name another folder")
     return dict(moved)

@@ -1,4 +1,4 @@
-"""Writes again and again, while a crawl runs, what people open of its folder."""
+"""Update the page and tables of a folder periodically while a crawl runs."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
 
-_FIRST, _LAST = 15.0, 300.0  # seconds between two writings: at first, and after fifty minutes
-_SHARE = 0.1  # of the time since the beginning, in between
-_COST = 20.0  # times as long as a writing took
-_PAGES = 1_000  # that are listed in fresh.csv while the crawl runs, as that takes 70 microseconds for each
-_ALL = 10_000  # when it ends
+_FIRST, _LAST = 15.0, 300.0  # seconds between two writes: at first, and after fifty minutes
+_SHARE = 0.1  # of the time since the start, in between
+_COST = 20.0  # times the duration of a write
+_PAGES = 1_000  # listed in fresh.csv while the crawl runs, at 70 microseconds each
+_ALL = 10_000  # listed when it ends
 
 
 class Writings:
-    """Lets something be written when something came and some time has passed.
+    """Calls a function when there is something new and enough time has passed.
 
-    That is a quarter of a minute at first, and five minutes later on; more where writing takes long, so that it takes
-    a twentieth of the time at most.
+    The interval grows from 15 seconds to five minutes, and further if writing is slow: it takes a twentieth of the
+    time at most.
     """
 
     def __init__(self, write: Callable[[], object]) -> None:
         self._write = write
         self._began = monotonic()
-        self._next = self._began + _FIRST  # writing, in seconds of time.monotonic
+        self._next = self._began + _FIRST  # next write, in seconds of time.monotonic
         self._alarm: CallLaterResult | None = None
 
     def came(self) -> None:
-        """Something came that is to be written."""
+        """Note that there is something new to write."""
         if self._alarm is None:
             self._alarm = call_later(max(0.0, self._next - monotonic()), self._on_alarm)
 
     def now(self, *args: Any) -> None:
-        """Write it now, and plan the next writing."""
+        """Write now, and schedule the next write."""
         began = monotonic()
         self._write(*args)
         now = monotonic()
@@ -53,7 +53,7 @@ class Writings:
         self._next = now + max(wait, _COST * (now - began))
 
     def stop(self) -> None:
-        """Nothing is written any more, but by :meth:`now`."""
+        """Stop writing, except by :meth:`now`."""
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -63,7 +63,7 @@ class Writings:
 
 
 def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
-    """Write ``fresh.csv``, where the scheduler is one of this package; before it is closed, at the end.
+    """Write ``fresh.csv``, if the scheduler is one of this package; at the end, call it before the scheduler closes.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
 
 
 def list_tables(crawler: Crawler, out: Path) -> None:
-    """Write what the policy shows of itself, likewise; what an earlier one showed does not stay.
+    """Write the tables of the policy, likewise; they replace those of an earlier policy.
 
     Raises
     ------
