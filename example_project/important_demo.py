@@ -1,6 +1,6 @@
-"""Crawls a third of a web that it serves itself by importance, and compares with breadth-first.
+"""Crawl a third of a synthetic web by importance, and compare with breadth-first.
 
-Run it in a clone, which has the web in ``benchmarks``: ``python example_project/important_demo.py``.
+Run it in a clone, as the web is in ``benchmarks``: ``python example_project/important_demo.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from linkweb.web import LinkWeb  # noqa: E402
 
 
 class Served:
-    """A web that is nothing but links, in one site: each of its hosts is a folder."""
+    """A web that consists of links only, as one site: each of its hosts is a folder."""
 
     def __init__(self, pages: int) -> None:
         self.web, start = LinkWeb.make(pages, seed=1, clusters=pages // 300).reached()
@@ -40,7 +40,7 @@ class Served:
         self._numbers = {path: number for number, path in enumerate(self.paths)}
 
     def fetch(self, path: str) -> Page:
-        """Answer with the links of a page."""
+        """Return a page with its links."""
         number = self._numbers.get(path)
         if number is None:
             return Page.of(b"no such page", status=404)
@@ -53,7 +53,7 @@ class Served:
         return pagerank(self.web.page_links())
 
     def numbers(self, root: str, urls: list[str]) -> list[int]:
-        """Return which pages these URLs are."""
+        """Return the numbers of the pages with these URLs."""
         return [self._numbers[f"/{url.removeprefix(root)}"] for url in urls]
 
 
@@ -75,10 +75,10 @@ def crawl(served: Served, out: Path, *arguments: str) -> list[int]:
 
 
 def main() -> None:
-    """Crawl by importance, then breadth-first with as many requests, and compare."""
+    """Crawl by importance, then breadth-first with as many requests, and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=int, default=2000, help="size of the web")
-    parser.add_argument("--out", type=Path, default=Path("demo-output/important"), help="folder (emptied first)")
+    parser.add_argument("--pages", type=int, default=2000, help="number of pages (default: 2000)")
+    parser.add_argument("--out", type=Path, default=Path("demo-output/important"), help="folder, emptied first")
     options = parser.parse_args()
     out = options.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
@@ -88,8 +88,8 @@ def main() -> None:
     budget = n // 3
     console.rule(f"a synthetic web: {n:,} pages, {served.web.n_links:,} links")
     console.print(
-        f"This machine serves the web to itself, nothing leaves it. A third of it is crawled twice, with {budget:,} "
-        "requests each: the most important pages first, as far as the links that were seen tell, and breadth-first."
+        f"This machine serves the web to itself; nothing leaves it. A third of it is crawled twice, with {budget:,} "
+        "requests each: the most important pages first, judged by the links seen so far, and breadth-first."
     )
     runs = {}
     for number, (name, by) in enumerate({"by importance": "pagerank", "breadth-first": "breadth"}.items(), 1):
@@ -100,7 +100,7 @@ def main() -> None:
 
     ranked = np.argsort(-importance, kind="stable")
     best = {f"the best {share} %": {*ranked[: n * share // 100].tolist()} for share in (1, 5, 10, 33)}
-    table = Table("", "pages", *best, title="of the most important pages of the whole web, by its true PageRank")
+    table = Table("", "pages", *best, title="share of the most important pages of the whole web, by true PageRank")
     for name, pages in runs.items():
         shares = [f"{len(those & {*pages}) / max(1, len(those)):.0%}" for those in best.values()]
         table.add_row(name, f"{len(pages):,}", *shares)

@@ -1,6 +1,6 @@
-"""Watches a synthetic news site for a day that takes a minute, and compares with visits of all pages in turn.
+"""Watch a synthetic news site for a day in one minute, and compare with visiting all pages in turn.
 
-The site is served by this machine to itself, and its clock is fast: nothing leaves the machine.
+This machine serves the site to itself, with a fast clock; nothing leaves the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PROJECT = Path(__file__).parent
 
 
 class InTurn(BreadthFirst):
-    """Fetches new links breadth-first, and else the page that was fetched longest ago: all at equal intervals."""
+    """Fetches new links breadth-first, otherwise the least recently fetched page: all pages at equal intervals."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,20 +49,20 @@ class InTurn(BreadthFirst):
 
 
 class Found(NamedTuple):
-    """What a watch found of the articles that were born meanwhile."""
+    """The articles published during a watch that it found."""
 
     of: int
-    delays: list[float]  # seconds from birth to when it was seen, ascending
+    delays: list[float]  # seconds from publication to first sight, ascending
 
     def quantile(self, share: float) -> str:
-        """Return within which time this share of what was found was seen, in words."""
+        """Return the time within which this share of the articles was seen, in words."""
         return span(self.delays[min(len(self.delays) - 1, int(share * len(self.delays)))]) if self.delays else ""
 
 
 def start(
     url: str, clock: FastClock, folder: Path, rate: str, hours: float, more: Sequence[str]
 ) -> subprocess.Popen[bytes]:
-    """Start a watch of a site as a user would, on the clock of the site."""
+    """Start a watch of a site as a user would, with the clock of the site."""
     settings = {
         "DOWNLOAD_DELAY": "0", "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", "STATS_DUMP": "0",
         "LOG_FORMAT": "%(message)s", "FOCUS_SEED": "0", "_FOCUS_CLOCK": str(clock),
@@ -74,7 +74,7 @@ def start(
 
 
 def found_by(folder: Path, site: NewsSite, first: float, last: float) -> Found:
-    """Return what a watch found of what was born between two times."""
+    """Return the articles published between two times that a watch found."""
     seen: dict[str, float] = {}
     for line in (folder / "news.jsonl").read_text(encoding="utf-8").splitlines():
         article = json.loads(line)
@@ -84,14 +84,14 @@ def found_by(folder: Path, site: NewsSite, first: float, last: float) -> Found:
 
 
 def main() -> None:
-    """Watch the site in two ways at the same time, and compare."""
+    """Watch the site in two ways at once, and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hours", type=float, default=24.0, help="how long the site is watched, in its own time (24)")
-    parser.add_argument("--speed", type=float, default=1440.0, help="how many of its seconds pass in one (1440)")
-    parser.add_argument("--rate", default="2000/day", help="requests of each watch (2000/day)")
-    parser.add_argument("--archive", type=int, default=1000, help="old articles that are there at first (1000)")
+    parser.add_argument("--hours", type=float, default=24.0, help="hours to watch, on the site's clock (default: 24)")
+    parser.add_argument("--speed", type=float, default=1440.0, help="seconds of that clock per second (default: 1440)")
+    parser.add_argument("--rate", default="2000/day", help="limit of requests for each watch (default: 2000/day)")
+    parser.add_argument("--archive", type=int, default=1000, help="old articles at the start (default: 1000)")
     parser.add_argument(
-        "--out", type=Path, default=Path("demo-output/news"), help="folder for the results (emptied first)"
+        "--out", type=Path, default=Path("demo-output/news"), help="folder for the results, emptied first"
     )
     options = parser.parse_args()
     out = options.out.resolve()
@@ -102,9 +102,9 @@ def main() -> None:
     console.rule(f"{options.hours:g} hours in {span(options.hours * HOUR / options.speed)}")
     console.print(
         f"This machine serves a synthetic news site to itself: {options.archive:,} old articles, seven new ones an "
-        f"hour, 30 sections, 400 topics. Its clock is {options.speed:,.0f} times as fast as yours. It is watched twice "
-        f"at the same time, at a rate of {options.rate} each: as often as each page is expected to have something new, "
-        "and all pages in turn."
+        f"hour, 30 sections, 400 topics. Its clock is {options.speed:,.0f} times as fast as yours. Two watches run at "
+        f"the same time, at a rate of {options.rate} each: one visits pages as often as they are expected to have "
+        "something new, the other visits all pages in turn."
     )
     console.print(f"[bold]focus watch URL --rate {options.rate} --for {options.hours:g}h --out watched")
     with SiteServer(site, validators=True) as server:
@@ -122,11 +122,11 @@ def main() -> None:
     hour = min(HOUR, options.hours * HOUR / 4)
     table = Table(
         "",
-        "born meanwhile",
+        "published",
         "found",
         "half within",
         "90 % within",
-        title="new articles, but for the first and last hour",
+        title="new articles, except in the first and last hour",
     )
     for name, folder in (("as expected", "watched"), ("in turn", "in-turn")):
         found = found_by(out / folder, site, began + hour, ended - hour)

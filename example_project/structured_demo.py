@@ -1,6 +1,6 @@
-"""Finds pages that describe recipes to machines, in a web that it serves itself, and compares with breadth-first.
+"""Find pages with structured data about recipes in a synthetic web, and compare with breadth-first.
 
-Run it in a clone, which has the web in ``benchmarks``: ``python example_project/structured_demo.py``.
+Run it in a clone, as the web is in ``benchmarks``: ``python example_project/structured_demo.py``.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ PAGES = 20  # of each host on average
 
 
 class Crawled(NamedTuple):
-    """What a crawl left."""
+    """The results of a crawl."""
 
     requests: int
-    lines: list[dict[str, Any]]  # as the spider listed them
+    lines: list[dict[str, Any]]  # the spider's list
 
     @property
     def pages(self) -> int:
-        """How many pages have entities."""
+        """The number of pages with entities."""
         return len({line["url"] for line in self.lines})
 
     @property
     def hosts(self) -> int:
-        """How many hosts these are on."""
+        """The number of their hosts."""
         return len({line["host"] for line in self.lines})
 
 
 def crawl(web: MadeUpWeb, folder: Path, arguments: list[str], settings: dict[str, str]) -> Crawled:
-    """Crawl a web that is served for it, as a user would; on a terminal the crawl shows its panel."""
+    """Serve a web and crawl it, as a user would; on a terminal, the crawl shows its panel."""
     options = settings | {
         "DOWNLOAD_DELAY": "0", "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", "STATS_DUMP": "0",
         "LOG_FORMAT": "%(message)s", "FOCUS_SEED": "0", "FOCUS_LONGEST_WAIT": "1", "RETRY_TIMES": "0",
@@ -67,14 +67,14 @@ def crawl(web: MadeUpWeb, folder: Path, arguments: list[str], settings: dict[str
 
 
 def main() -> None:
-    """Crawl for one type of entity, then breadth-first with as many requests, and compare."""
+    """Crawl for one type of entity, then breadth-first with as many requests, and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--type", choices=CONTENTS, default="Recipe", help="what to look for")
-    parser.add_argument("--hosts", type=int, default=6_000, help="size of the web")
-    parser.add_argument("--budget", type=int, default=1500, help="requests that each crawl may send")
-    parser.add_argument("--per-domain", default="", help="pages of one domain at most, as for the spider")
+    parser.add_argument("--type", choices=CONTENTS, default="Recipe", help="type to look for (default: Recipe)")
+    parser.add_argument("--hosts", type=int, default=6_000, help="number of hosts (default: 6000)")
+    parser.add_argument("--budget", type=int, default=1500, help="limit of requests for each crawl (default: 1500)")
+    parser.add_argument("--per-domain", default="", help="limit of pages per domain, as for the spider")
     parser.add_argument(
-        "--out", type=Path, default=Path("demo-output/structured"), help="folder for the results (emptied first)"
+        "--out", type=Path, default=Path("demo-output/structured"), help="folder for the results, emptied first"
     )
     options = parser.parse_args()
     out = options.out.resolve()
@@ -82,16 +82,16 @@ def main() -> None:
     console = Console(highlight=False)
     web = MadeUpWeb(seed=0, hosts=options.hosts, markup="2022", pages=PAGES * options.hosts)
     there = web.described([options.type])
-    console.rule(f"a made-up web: {there.of:,} pages on {web.hosts:,} hosts")
+    console.rule(f"a synthetic web: {there.of:,} pages on {web.hosts:,} hosts")
     console.print(
-        f"This machine serves the web to itself, nothing leaves it. {there.pages:,} of its pages, on {there.hosts:,} "
-        f"hosts, describe {there.entities:,} entities of the type {options.type} to machines, as JSON-LD or microdata. "
+        f"This machine serves the web to itself; nothing leaves it. {there.pages:,} of its pages, on {there.hosts:,} "
+        f"hosts, describe {there.entities:,} entities of the type {options.type} as JSON-LD or microdata. "
         f"It is crawled twice, with {options.budget:,} requests each."
     )
     write_seeds(web, out)
     given = ["-a", f"seeds={out / 'seeds.txt'}", "-a", f"types={options.type}", "-a", f"budget={options.budget}"]
     cap = f" -a per_domain={options.per_domain}" if options.per_domain else ""
-    console.rule("1 of 2: the hosts and links first that are likely to lead there")
+    console.rule("1 of 2: the most promising hosts and links first")
     console.print(
         f"[bold]scrapy crawl structured -a seeds=seeds.txt -a types={options.type} -a budget={options.budget}{cap}"
     )
@@ -105,7 +105,7 @@ def main() -> None:
         console.print(f"[bold]{escape(printable(str(line['values'].get('name'))))}[/] {escape(printable(line['url']))}")
         console.print(Padding(escape(printable(line["why"], 1000)), (0, 0, 0, 5)))
 
-    table = Table("", "requests", "pages", "hosts", "entities", "of all there are", title=f"found: {options.type}")
+    table = Table("", "requests", "pages", "hosts", "entities", "share of all", title=f"found: {options.type}")
     for name, run in runs.items():
         numbers = (run.requests, run.pages, run.hosts, len(run.lines))
         table.add_row(name, *(f"{number:,}" for number in numbers), f"{len(run.lines) / max(1, there.entities):.1%}")

@@ -1,6 +1,6 @@
-"""Finds pages on a topic in a web that it serves itself, and compares with breadth-first.
+"""Find pages on a topic in a synthetic web, and compare with breadth-first.
 
-Run it in a clone, which has the web in ``benchmarks``: ``python example_project/topic_demo.py``.
+Run it in a clone, as the web is in ``benchmarks``: ``python example_project/topic_demo.py``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXAMPLES = 150  # of each kind
 
 
 def scrapy(*arguments: str, proxy: str = "") -> None:
-    """Run a command of Scrapy as a user would; on a terminal a crawl shows its panel."""
+    """Run a command of Scrapy as a user would; on a terminal, a crawl shows its panel."""
     env = os.environ | {"PYTHONWARNINGS": "ignore", "http_proxy": proxy, "no_proxy": ""}
     command = [sys.executable, "-m", "scrapy", *arguments]
     status = subprocess.run(command, cwd=PROJECT, env=env, check=False).returncode
@@ -43,7 +43,7 @@ def scrapy(*arguments: str, proxy: str = "") -> None:
 
 
 def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, str]) -> tuple[list[Any], int]:
-    """Crawl a web that is served for it; return the pages as the spider listed them, and how many requests came."""
+    """Serve a web and crawl it; return the spider's list of pages, and the number of requests received."""
     quiet = {
         "TELNETCONSOLE_ENABLED": "0",
         "REMOTE_CONTROL_ENABLED": "0",
@@ -57,21 +57,21 @@ def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, s
 
 
 def main() -> None:
-    """Train a model on example pages, crawl with it, then breadth-first with as many requests, and compare."""
+    """Train a model on example pages, crawl with it, then breadth-first with as many requests, and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topic", choices=TOPICS, default="beekeeping", help="what to look for")
-    parser.add_argument("--hosts", type=int, default=20_000, help="size of the web")
-    parser.add_argument("--budget", type=int, default=1000, help="requests that each crawl may send")
-    parser.add_argument("--per-domain", default="", help="pages of one domain at most, as for the spider")
+    parser.add_argument("--topic", choices=TOPICS, default="beekeeping", help="topic to look for (default: beekeeping)")
+    parser.add_argument("--hosts", type=int, default=20_000, help="number of hosts (default: 20000)")
+    parser.add_argument("--budget", type=int, default=1000, help="limit of requests for each crawl (default: 1000)")
+    parser.add_argument("--per-domain", default="", help="limit of pages per domain, as for the spider")
     parser.add_argument(
-        "--out", type=Path, default=Path("demo-output/topic"), help="folder for the results (emptied first)"
+        "--out", type=Path, default=Path("demo-output/topic"), help="folder for the results, emptied first"
     )
     options = parser.parse_args()
     out = options.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     console, web = Console(), MadeUpWeb(seed=0, hosts=options.hosts)
     there = web.relevant_hosts(options.topic)
-    console.rule(f"a made-up web: {web.hosts:,} hosts, {there.hosts:,} of them with pages on {options.topic}")
+    console.rule(f"a synthetic web: {web.hosts:,} hosts, {there.hosts:,} of them with pages on {options.topic}")
     write_examples(web, options.topic, out, examples=EXAMPLES)
 
     console.print("[bold]focus train --positive positive --negative negative")
@@ -88,14 +88,14 @@ def main() -> None:
     plain = fast | {"FOCUS_POLICY": BREADTH_FIRST, "LOG_LEVEL": "CRITICAL"}
     runs["breadth-first"] = crawl(web, out / "breadth-first.jsonl", arguments, plain)
 
-    console.rule("the last pages that count as relevant, and why they were fetched")
+    console.rule("the last relevant pages, and why they were fetched")
     for page in [page for page in runs["Tree-Frontier"][0] if page["relevance"] >= 0.5][-8:]:
         console.print(f"[bold]{page['relevance']:.2f}[/] {escape(printable(page['url']))}")
         console.print(
             Padding(f"{page['depth']} clicks from a seed; {escape(printable(page['why'], 1000))}", (0, 0, 0, 5))
         )
 
-    title = f"pages on {options.topic}, as this web knows them, not as the model sees them"
+    title = f"pages on {options.topic}: true numbers, not the model's judgement"
     table = Table("", "requests", "pages", "relevant", "share", "on hosts", "in domains", title=title)
     for name, (pages, requests) in runs.items():
         found = [page["host"] for page in pages if web.is_relevant(page["url"], options.topic)]
@@ -103,7 +103,7 @@ def main() -> None:
         said = [f"{number:,}" for number in numbers]
         table.add_row(name, *said[:3], f"{len(found) / max(1, len(pages)):.0%}", *said[3:])
     console.print(table)
-    console.print(f"The results are in {os.path.relpath(out)}: topic.jsonl says of each page why it was fetched.")
+    console.print(f"The results are in {os.path.relpath(out)}: topic.jsonl says why each page was fetched.")
 
 
 if __name__ == "__main__":

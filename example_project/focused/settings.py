@@ -1,4 +1,4 @@
-"""Settings of the example project: polite by default, with everything of scrapy_focus turned on."""
+"""Settings of the example project: polite by default, with all features of scrapy_focus turned on."""
 
 from scrapy_focus.spiders.polite import *  # noqa: F403
 
@@ -6,4 +6,4 @@ BOT_NAME = "focused"
 SPIDER_MODULES = ["focused.spiders"]
 NEWSPIDER_MODULE = "focused.spiders"
 
-# What your own crawls do otherwise: DOWNLOAD_DELAY = 0.2, USER_AGENT = "mybot (+https://example.org/contact)"
+# Override settings for your crawls here: DOWNLOAD_DELAY = 0.2, USER_AGENT = "mybot (+https://example.org/contact)"

@@ -1,4 +1,4 @@
-"""What the pages of the reference say, and what the source says of the same."""
+"""Reads the pages of the reference, and the corresponding facts in the source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def documented_stats() -> list[str]:
 
 
 def stats_in(paths: Iterable[Path]) -> tuple[set[str], set[str]]:
-    """Return the stats that files raise, counted or written under ``focus/``, and the families of others: ``error/``."""
+    """Return the stats that files count or write under ``focus/``, and the families of others, such as ``error/``."""
     names: set[str] = set()
     families: set[str] = set()
     for path in paths:
@@ -50,7 +50,7 @@ def stats_in(paths: Iterable[Path]) -> tuple[set[str], set[str]]:
                     names.add(f"focus/{of_all}{counted.value}")
                 elif isinstance(counted, ast.JoinedStr):
                     families.add(str(counted.values[0].value))  # type: ignore[attr-defined]
-                else:  # Host.count counts what it is asked to, by those who are looked at here
+                else:  # Host.count counts any name; its callers are checked here
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _is_guarded(node) and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
@@ -71,12 +71,12 @@ def stats_in(paths: Iterable[Path]) -> tuple[set[str], set[str]]:
 
 
 def _is_guarded(node: ast.Call) -> bool:
-    """Whether a call counts what it raises under ``error/``, by its first argument."""
+    """Whether a call counts exceptions under ``error/``, by its first argument."""
     return _name(node.func) == "guard" or ast.unparse(node.func) in ("self._guard.ask", "self.guard.ask")
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:
-    """Return the name that is counted here: ``self.counts[name]`` or ``self._counts[name]``, or ``self.count(name)`` of the scheduler."""
+    """Return the name of a count: ``self.counts[name]`` or ``self._counts[name]``, or ``self.count(name)`` of the scheduler."""
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("self.counts", "self._counts"):
         return node.slice
     if isinstance(node, ast.Call) and ast.unparse(node.func) in (
@@ -87,7 +87,7 @@ def counted_in(node: ast.AST) -> ast.expr | None:
 
 
 def labels() -> Iterator[str]:
-    """Yield what ``Entry.label`` can return, but for verdicts."""
+    """Yield the possible values of ``Entry.label``, except verdicts."""
     tree = ast.parse((PACKAGE / "engine/inflight.py").read_text())
     label = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "label")
     yield from (*LABELS.values(), "failure")

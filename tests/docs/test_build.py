@@ -32,7 +32,7 @@ def build(source: Path, target: Path, *more: str, builder: str = "html") -> subp
 
 @pytest.mark.slow
 def test_docs_have_no_warning(tmp_path: Path) -> None:
-    """Sphinx reads every page and docstring, resolves all references, and has nothing to complain of."""
+    """Sphinx reads every page and docstring, and resolves all references, without a warning."""
     pytest.importorskip("sphinx")
     done = build(DOCS, tmp_path, "-D", "smartquotes=0", builder="dummy")
     assert done.returncode == 0, done.stderr
@@ -50,7 +50,7 @@ def test_docs_build(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_name_is_documented_from_its_docstring(tmp_path: Path) -> None:
-    """A page that refers to what is not there does not build."""
+    """A page that refers to a missing name does not build."""
     pytest.importorskip("sphinx")
     (tmp_path / "conf.py").write_text((DOCS / "conf.py").read_text())
     (tmp_path / "index.rst").write_text("T\n=\n\n.. autoclass:: scrapy_focus.NoSuchThing\n")

@@ -1,4 +1,4 @@
-"""The reference: it documents what there is, all of it and nothing else."""
+"""The reference documents everything that exists, and nothing else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 FOLDERS = ("*.py", "engine/**/*.py", "features/*/*.py", "finders/news/watch_notes.py", "core/*.py")
 SOURCES = [path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))]
 SOURCES += [PACKAGE / "cluster" / name for name in ("worker.py", "conversation.py", "leader.py")]
-#: The settings that exist, and those whose documents the tests of a feature see to, whether it exists or not.
+#: The existing settings, and those whose documentation is tested with their feature, whether it exists or not.
 EXIST = sorted(row.name for row in (*ROWS.values(), *rows_of({})))
 KNOWN = {*EXIST, *(name for feature in documented_features() for name in feature.settings)}
 
@@ -58,7 +58,7 @@ KNOWN = {*EXIST, *(name for feature in documented_features() for name in feature
 
 
 def test_settings_page_is_complete() -> None:
-    """Exactly the settings that exist are documented, each once and in full."""
+    """Exactly the existing settings are documented, each once and completely."""
     titles = re.findall(r"^(FOCUS_\w+)\n-+$", read("reference/settings.rst"), re.MULTILINE)
     assert sorted(titles) == sorted(KNOWN)
     for name, fields in documented_settings().items():
@@ -66,7 +66,7 @@ def test_settings_page_is_complete() -> None:
 
 
 def test_pages_name_settings_that_exist() -> None:
-    """No page speaks of a setting that there is not."""
+    """No page mentions a setting that does not exist."""
     for page in [*DOCS.rglob("*.rst"), *ROOT.glob("*.rst")]:
         text = page.read_text()
         declared = set(re.findall(r'Setting\("(\w+)"', text))  # in an example
@@ -76,7 +76,7 @@ def test_pages_name_settings_that_exist() -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_documented_default_is_the_default(name: str) -> None:
-    """A setting that is set to its documented default does what it does when it is not set."""
+    """A setting with its documented default has the same effect as without a value."""
     default = ast.literal_eval(documented_settings()[name]["Default"].strip("`"))
     unset = Config.from_settings(Settings(), load_object(_policy_default()))
     same = Config.from_settings(Settings({name: default}), load_object(_policy_default()))
@@ -98,7 +98,7 @@ def _policy_default() -> str:
 
 
 def test_documented_policy_is_that_of_the_scheduler() -> None:
-    """The scheduler of the add-on takes the documented policy where none is set."""
+    """The scheduler of the add-on uses the documented policy by default."""
     settings = Settings()
     scrapy_focus.Addon().update_settings(settings)
     assert settings["SCHEDULER"] is scrapy_focus.FocusScheduler
@@ -107,14 +107,14 @@ def test_documented_policy_is_that_of_the_scheduler() -> None:
 
 @pytest.mark.parametrize("row", rows_of({}), ids=lambda row: row.name)
 def test_documented_default_of_a_feature_is_its_default(row: Setting[Any]) -> None:
-    """As for the settings of no feature."""
+    """The same holds for settings of features."""
     default = ast.literal_eval(documented_settings()[row.name]["Default"].strip("`"))
     assert row.of({row.name: default}) == row.of({}) == default
 
 
 @pytest.mark.parametrize("row", [*ROWS.values(), *rows_of({})], ids=lambda row: row.name)
 def test_the_page_says_what_the_row_says(row: Setting[Any]) -> None:
-    """The default of each setting, and the unit of its numbers, are those of its row."""
+    """The default and the unit of each setting are those of its row."""
     fields = documented_settings()[row.name]
     default = ast.literal_eval(fields["Default"].strip("`"))
     if row.name == "FOCUS_POLICY":  # the page names that of the scheduler
@@ -127,7 +127,7 @@ def test_the_page_says_what_the_row_says(row: Setting[Any]) -> None:
 
 
 def test_settings_are_read_by_their_rows() -> None:
-    """No module reads a setting in its own way, or with a default of its own."""
+    """No module reads a setting in another way, or with another default."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
@@ -142,7 +142,7 @@ def test_settings_are_read_by_their_rows() -> None:
 
 
 def raised_stats() -> set[str]:
-    """Return every stat that the source raises, but for those of features with tests of their own."""
+    """Return every stat in the source, except those of features with separate tests."""
     apart = [PACKAGE / "features" / feature.name for feature in documented_features()]
     names, families = stats_in(path for path in SOURCES if path.parent not in apart)
     known = {"error/", "failure/", "outcome/", "trap/", "browser/refused/"}
@@ -155,7 +155,7 @@ def raised_stats() -> set[str]:
 
 
 def test_stats_page_is_complete() -> None:
-    """Exactly the stats that the source raises are documented, each once."""
+    """Exactly the stats in the source are documented, each once."""
     found = documented_stats()
     assert len(found) == len(set(found))
     of_features = {name for feature in documented_features() for name in feature.stats}
@@ -163,7 +163,7 @@ def test_stats_page_is_complete() -> None:
 
 
 def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
-    """The stats of a real crawl are documented, and the command on the first page works as it says."""
+    """The stats of a real crawl are documented, and the command on the first page works as described."""
     command = next(
         line.removeprefix("   $ ").split()
         for line in read("tutorials/files.rst").splitlines()
@@ -222,7 +222,7 @@ def test_api_page_is_complete() -> None:
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("explanation/*.rst")), ids=lambda page: page.stem)
 def test_systems_name_code_that_exists(page: Path) -> None:
-    """``file.py::Class.method`` and ``file.py`` with names behind it point to what is there."""
+    """``file.py::Class.method``, and ``file.py`` followed by names, refer to existing code."""
     text = page.read_text()
     named = re.findall(r"``([\w/]+)\.py::([\w.]+)``", text)
     assert named
@@ -246,7 +246,7 @@ def test_systems_name_code_that_exists(page: Path) -> None:
     ],
 )
 def test_tables_of_parameters_have_the_defaults_of_the_class(page: str, policy: str, some: list[str] | None) -> None:
-    """Each parameter is in the table of its system with its default; of SB-CLASSIFIER, each that the paper names."""
+    """Each parameter is in the table of its system with its default; for SB-CLASSIFIER, each one in the paper."""
     table = re.split(r"^   \* - (?:paper\n     - )?parameter\n", read(f"explanation/{page}.rst"), flags=re.MULTILINE)[1]
     rows = re.findall(
         r"^   (?:\* - \w+\n  )?(?:\* |  )- ``(\w+)``\n     - ``(.+)``$", table.split("\n\n")[0], re.MULTILINE
@@ -258,7 +258,7 @@ def test_tables_of_parameters_have_the_defaults_of_the_class(page: str, policy: 
 
 
 def test_foragers_are_documented_with_their_rules() -> None:
-    """Each of their rules is beside its algorithm, with its default."""
+    """Each rule is listed with its algorithm and its default."""
     from scrapy_focus.policies.foragers.rules import Rules
 
     text = read("explanation/foragers.rst")
@@ -272,7 +272,7 @@ DISTRICTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
 
 def test_the_map_names_all_districts() -> None:
-    """The map has each folder of the package, in an order that import-linter holds, and fits on one page."""
+    """The map has each folder of the package, in the order that import-linter enforces, and fits on one page."""
     text = read("project/design.rst")
     picture = text.partition(".. code-block:: text")[2].partition("The way of a link\n====")[0]
     assert sorted(set(re.findall(r"(?<![\w/])([a-z]+)/(?=\s)", picture.partition("A crawl with")[0]))) == DISTRICTS
@@ -281,7 +281,7 @@ def test_the_map_names_all_districts() -> None:
 
 @pytest.mark.parametrize("district", DISTRICTS)
 def test_each_district_has_a_readme(district: str) -> None:
-    """It says what the district is for, what it may import, and where to add what; it names files that exist."""
+    """It states the purpose of the district, what it may import, and where to add code; it names existing files."""
     text = (PACKAGE / district / "README.rst").read_text()
     assert "*May import*" in text
     assert "**Where to add what**" in text
@@ -291,7 +291,7 @@ def test_each_district_has_a_readme(district: str) -> None:
 
 
 def test_design_names_files_that_exist() -> None:
-    """Each file that the pages for maintainers name is there: of the package, of the tests, of the repository."""
+    """Each file named on the pages for maintainers exists in the package, the tests or the repository."""
     inside = "".join(page.read_text() for page in (DOCS / "project").glob("*.rst"))
     text = inside + (ROOT / "CONTRIBUTING.rst").read_text()
     named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", text))

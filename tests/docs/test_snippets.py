@@ -1,4 +1,4 @@
-"""The documentation: every block of code in it runs, in the order of its page."""
+"""Every block of code in the documentation runs, in the order of its page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
-#: Pages whose examples crawl for seconds.
+#: Pages with examples that crawl for seconds.
 LONG = {
     ROOT / "docs" / f"{name}.rst"
     for name in (
@@ -48,7 +48,7 @@ DIRECTIVE = re.compile(r"^( *)\.\. code-block::(.*)$")
 
 
 class Block(NamedTuple):
-    """A block of code of a page."""
+    """A block of code on a page."""
 
     language: str
     line: int  # of the directive, from 1
@@ -56,7 +56,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the ``code-block`` directives of a page; options are no part of the code."""
+    """Yield the ``code-block`` directives of a page; options are not part of the code."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         directive = DIRECTIVE.match(line)
@@ -98,7 +98,7 @@ def run(block: Block, module: ModuleType, page: Path) -> None:
 
 
 def check_settings(values: dict[str, Any]) -> None:
-    """Raise if Scrapy or this package would refuse these settings."""
+    """Raise an error if Scrapy or this package would refuse these settings."""
     settings = Settings(values)
     for path in settings.getdict("ADDONS"):
         addon = load_object(path)
@@ -117,7 +117,7 @@ def check_settings(values: dict[str, Any]) -> None:
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """A module that stands for all of the user's project, in an empty folder."""
+    """A module that represents the user's project, in an empty folder."""
     made = ModuleType("myproject.policies")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "myproject", ModuleType("myproject"))
@@ -142,14 +142,14 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_python_blocks_run(page: Path, module: ModuleType) -> None:
-    """The blocks of a page run one after the other in one namespace, and settings in them are accepted."""
+    """The blocks of a page run in sequence in one namespace, and their settings are accepted."""
     pending: list[Block] = []
     for block in blocks(page.read_text()):
         if block.language != "python":
             continue
         names_module = re.search(r'"myproject\.\w+\.(\w+)"', block.code)
         if names_module and not hasattr(module, names_module[1]):
-            pending.append(block)  # settings that name a class which the page shows later
+            pending.append(block)  # settings that name a class defined later on the page
         else:
             run(block, module, page)
     for block in pending:
@@ -158,7 +158,7 @@ def test_python_blocks_run(page: Path, module: ModuleType) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_name_their_language(page: Path) -> None:
-    """No block escapes the tests above because its language is missing or misspelt."""
+    """No block is missed by the tests above because of a missing or misspelt language."""
     for block in blocks(page.read_text()):
         assert block.language in LANGUAGES, f"{page}:{block.line}: {block.language!r}"
     assert not re.search(
@@ -238,7 +238,7 @@ def test_commands_are_read() -> None:
 
 
 def test_extractor_sees_blocks() -> None:
-    """Options and deeper indentation are understood, and a block ends where the indentation does."""
+    """Options and deeper indentation are recognised, and a block ends with its indentation."""
     text = "A\n\n.. code-block:: python\n   :caption: x\n\n   if 1:\n\n       a = 2\n\nEnd\n\n  .. code-block:: text\n\n     b\n"
     assert [(block.language, block.code) for block in blocks(text)] == [
         ("python", "if 1:\n\n    a = 2\n"),
@@ -258,6 +258,6 @@ def test_extractor_sees_blocks() -> None:
     ],
 )
 def test_wrong_blocks_fail(code: str, module: ModuleType) -> None:
-    """A block that is wrong does not pass."""
+    """A wrong block does not pass."""
     with pytest.raises(Exception):  # noqa: B017, PT011 (each is wrong in its own way)
         run(Block("python", 1, code), module, Path("page.rst"))

@@ -1,4 +1,4 @@
-"""Commands as a person types them: what they say, how they end, what is on disk, and what the server saw."""
+"""Runs commands as a user would, to check their output, exit status, files and requests."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.lab.sites.server import SiteServer
 
-#: What a test has no time for: the delay between two requests, and a second try.
+#: Without delays between requests and without retries, to save time.
 FAST = ("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0")
-#: One page after the other, so that a crawl is the same each time.
+#: One request at a time, so that crawls are repeatable.
 IN_TURN = ("-s", "CONCURRENT_REQUESTS=1", "-s", "FOCUS_MAX_INFLIGHT=1", "-s", "FOCUS_SEED=0")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -38,12 +38,12 @@ class Done(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The last line that it printed."""
+        """The last line of its output."""
         return [line for line in [*self.said.splitlines(), *self.logged.splitlines()] if line.strip()][-1]
 
 
 def run(folder: Path, *words: str, fast: bool = True) -> Done:
-    """Run ``python -m scrapy_focus`` in a folder to its end; no traceback is ever printed."""
+    """Run ``python -m scrapy_focus`` in a folder to its end, without a traceback."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     command = [sys.executable, "-m", "scrapy_focus", *words, *(FAST if fast else ())]
     process = Forked(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -64,20 +64,20 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def gets(server: SiteServer) -> Counter[str]:
-    """Return how often each path was asked for with GET, robots.txt apart."""
+    """Return the number of GET requests for each path, without robots.txt."""
     return Counter(seen.path for seen in server.log if seen.method == "GET" and seen.path != "/robots.txt")
 
 
 def text_of(page: Path) -> str:
-    """Return what a page of results says, with single spaces, without scripts and styles."""
+    """Return the text of a page of results, with single spaces, without scripts and styles."""
     texts = Selector(page.read_text(encoding="utf-8")).xpath("//body//text()[not(parent::script or parent::style)]")
     return " ".join(" ".join(texts.getall()).split())
 
 
 def check_page(folder: Path) -> str:
-    """Return what the page of a folder says: nothing in it loads or runs that a site wrote, no path of the machine is in it.
+    """Return the text of a folder's page: it loads and runs nothing from a site, and has no local path.
 
-    Where Playwright and a browser are installed, it is opened at two widths, in light and dark.
+    If Playwright and a browser are installed, open it at two widths, in light and dark.
     """
     page = folder / "index.html"
     source = page.read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def check_page(folder: Path) -> str:
 
 
 def _problems_in_a_browser(page: Path) -> Iterator[str]:
-    """Yield what a browser complains of, or does besides showing the page."""
+    """Yield errors and side effects of a page in a browser."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -108,7 +108,7 @@ def _problems_in_a_browser(page: Path) -> Iterator[str]:
 
 
 def _problems_shown(shown: Any, url: str, width: int) -> list[str]:
-    """Open a page, and return what is wrong with it."""
+    """Open a page, and return its problems."""
     did: list[str] = []
     shown.on("dialog", lambda dialog: did.append(f"a dialog: {dialog.message}"))
     shown.on("pageerror", lambda error: did.append(f"an error: {error}"))

@@ -1,6 +1,6 @@
-"""Sites of the kinds that people crawl: a data portal, a blog, a ministry with scripts, walls, and broken servers.
+"""Sites of common kinds: a data portal, a blog, a ministry with scripts, walls, and broken servers.
 
-Each answers as such sites do, and knows what can be found on it. They are served by
+Each behaves like real sites, and knows its content. They are served by
 :class:`~scrapy_focus.lab.sites.server.SiteServer`, whose log has every request.
 """
 
@@ -37,26 +37,26 @@ def robots(*lines: str) -> Page:
 
 
 def missing() -> Page:
-    """Return the answer to a URL that leads nowhere."""
+    """Return the response for an unknown URL."""
     return Page.of(b"<h1>Not found</h1>", status=404)
 
 
 class DataPortal:
-    """A portal as CKAN makes them: lists by page, organization and facet, data sets, resources, downloads.
+    """A portal like CKAN: lists by page, organization and facet, data sets, resources, downloads.
 
     A file is three clicks from a list: data set, resource, download.
 
     Parameters
     ----------
     datasets
-        How many there are; every third has one file, two and three.
+        The number of data sets; they have one, two and three files in turn.
     """
 
     organizations = ("health", "statistics", "city", "transport", "water")
 
     def __init__(self, datasets: int = 60) -> None:
         self.datasets = datasets
-        self.changed: set[str] = set()  # paths of files that are other ones now
+        self.changed: set[str] = set()  # paths of files with new content
         self.gone: set[str] = set()  # paths that answer 410
 
     @property
@@ -155,9 +155,9 @@ class DataPortal:
 
 
 class Blog:
-    """A blog as WordPress makes them: lists, posts with a sidebar of recent ones, feed, sitemap, links to a login.
+    """A blog like WordPress: lists, posts with a sidebar of recent ones, feed, sitemap, login links.
 
-    Even posts are about bees, odd ones about cats; every fifth describes a recipe to machines. Titles are hostile.
+    Even posts are about bees, odd ones about cats; every fifth describes a recipe as JSON-LD. Titles are hostile.
     """
 
     def __init__(self, posts: int = 40) -> None:
@@ -165,7 +165,7 @@ class Blog:
         self.born = time.time()
 
     def path_of(self, post: int) -> str:
-        """Return where a post is."""
+        """Return the path of a post."""
         return f"/2026/{1 + post % 12:02}/post-{post}/"
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Page:
@@ -246,7 +246,7 @@ class Blog:
 
 
 class Ministry:
-    """A ministry whose list of publications is filled by a script, ten at each click, from an API."""
+    """A ministry whose list of publications is filled by a script from an API, ten at each click."""
 
     script = """
 let page = 1;
@@ -293,9 +293,9 @@ more();
 
 
 class Walled:
-    """A site behind something: ``wall`` answers a request by path and headers, or returns ``None`` to let it through.
+    """A site behind a wall: ``wall`` answers a request by path and headers, or returns ``None`` to let it pass.
 
-    ``seen`` counts the values of ``Authorization`` that came.
+    ``seen`` counts the received values of ``Authorization``.
     """
 
     def __init__(self, wall: Callable[[str, Mapping[str, str]], Page | None], inside: DataPortal | None = None) -> None:
@@ -309,7 +309,7 @@ class Walled:
 
 
 def login_wall(path: str, headers: Mapping[str, str]) -> Page | None:
-    """Send everybody without a session to a form."""
+    """Redirect requests without a session to a form."""
     if path == "/robots.txt":
         return missing()
     if path.startswith("/login"):
@@ -320,20 +320,20 @@ def login_wall(path: str, headers: Mapping[str, str]) -> Page | None:
 
 
 def basic_wall(path: str, headers: Mapping[str, str]) -> Page | None:
-    """Ask for a name and a password: those of ``user:secret``."""
+    """Require a name and a password: ``user:secret``."""
     if headers.get("authorization") == "Basic " + base64.b64encode(b"user:secret").decode():
         return None
     return Page.of(b"<h1>401</h1>", status=401, headers={"WWW-Authenticate": 'Basic realm="data"'})
 
 
 def guard(path: str, headers: Mapping[str, str]) -> Page | None:
-    """Refuse programs, as networks in front of sites do."""
+    """Refuse programs, as content delivery networks do."""
     text = b"<h1>Access denied</h1><p>Cloudflare Ray ID: 1234. Please enable JavaScript and cookies to continue</p>"
     return missing() if path == "/robots.txt" else Page.of(text, status=403, headers={"Server": "cloudflare"})
 
 
 def unavailable(path: str, headers: Mapping[str, str]) -> Page | None:
-    """Be down for all."""
+    """Be unavailable to all."""
     return Page.of(b"<h1>Unavailable</h1>", status=503)
 
 

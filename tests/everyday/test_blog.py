@@ -24,7 +24,7 @@ def server() -> Iterator[SiteServer]:
 
 
 def test_files_with_hostile_names_are_found(server: SiteServer, tmp_path: Path) -> None:
-    """Each post has a report; links to log in are asked for last, and end nothing."""
+    """Each post has a report; login links are requested last, and do not end the crawl."""
     done = run(tmp_path, "files", server.url, "--types", "pdf", "--cost-limit", "0")
     assert done.status == 0
     assert done.last.startswith("Done: 30 files found in ")
@@ -39,7 +39,7 @@ def test_files_with_hostile_names_are_found(server: SiteServer, tmp_path: Path) 
 
 
 def test_posts_on_a_topic_are_found(server: SiteServer, tmp_path: Path) -> None:
-    """Those about bees, and none about cats."""
+    """Posts about bees are found, and none about cats."""
     done = run(tmp_path, "topic", server.url, "--keywords", "beekeeping,honey,hive,nectar", "--budget", "120")
     assert done.status == 0
     (folder,) = [path.parent for path in tmp_path.rglob("pages.jsonl")]
@@ -51,7 +51,7 @@ def test_posts_on_a_topic_are_found(server: SiteServer, tmp_path: Path) -> None:
 
 
 def test_recipes_are_found(server: SiteServer, tmp_path: Path) -> None:
-    """Every fifth post describes one to machines."""
+    """Every fifth post describes one as JSON-LD."""
     pytest.importorskip("extruct")
     done = run(tmp_path, "structured", server.url, "--types", "Recipe", "--stay", "--budget", "150")
     assert done.status == 0
@@ -62,7 +62,7 @@ def test_recipes_are_found(server: SiteServer, tmp_path: Path) -> None:
 
 
 def test_important_pages_come_first(server: SiteServer, tmp_path: Path) -> None:
-    """The pages of the menu, to which all others link, are at the top; each page is asked for once."""
+    """The menu pages, which all others link to, are at the top; each page is requested once."""
     done = run(tmp_path, "important", server.url, "--budget", "60")
     assert done.status == 0
     (table,) = (tmp_path / "important").glob("*.csv")
@@ -73,7 +73,7 @@ def test_important_pages_come_first(server: SiteServer, tmp_path: Path) -> None:
 
 
 def test_a_watch_hears_of_new_posts_and_calls_no_other_changed(server: SiteServer, tmp_path: Path) -> None:
-    """The list of recent posts beside each article changes with every post, and the articles do not."""
+    """The list of recent posts next to each article changes with every post, but the articles do not."""
     watch = ("watch", server.url, "--rate", "100000/hour", "-s", 'FOCUS_POLICY_PARAMS={"shortest": 0.1}', "--budget")
     assert run(tmp_path, *watch, "60").status == 0
     server.site.posts += 3

@@ -1,4 +1,4 @@
-"""A list that a script fills: said without a browser, read to its end with one."""
+"""A list filled by a script: without a browser a message says so, with a browser it is read completely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HAS_BROWSER = importlib.util.find_spec("scrapy_playwright") is not None and CHRO
 
 
 def test_without_a_browser_it_says_what_may_be_missing(tmp_path: Path) -> None:
-    """In the last line and on the page, with the command that installs one."""
+    """The last line and the page say so, with the command that installs a browser."""
     with SiteServer(Ministry()) as server:
         done = run(tmp_path, "files", server.url, "--types", "pdf", "-s", "FOCUS_RENDER=never")
     assert done.status == 0
@@ -31,7 +31,7 @@ def test_without_a_browser_it_says_what_may_be_missing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not HAS_BROWSER, reason="needs scrapy-playwright and Debian's chromium")
 def test_with_a_browser_all_of_it_is_found(tmp_path: Path) -> None:
-    """Ten reports at each click."""
+    """Each click loads ten reports."""
     with SiteServer(Ministry()) as server:
         done = run(tmp_path, "files", server.url, "--types", "pdf")
     assert done.status == 0

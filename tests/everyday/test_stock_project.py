@@ -1,4 +1,4 @@
-"""A project that somebody has, with one more line in its settings: it ends and logs as it did."""
+"""An existing project with one more line in its settings ends and logs as before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sets(scrapy.Spider):
 @pytest.mark.parametrize("line", [pytest.param("", marks=pytest.mark.slow), "scrapy_focus.FocusScheduler"])
 @pytest.mark.parametrize("items", ["yes", "no"])
 def test_one_line_changes_neither_items_nor_status_nor_requests(line: str, items: str, tmp_path: Path) -> None:
-    """Every page is fetched once, every item is there, and a spider without items ends with Scrapy's 0."""
+    """Every page is fetched once, no item is missing, and a spider without items exits with Scrapy's 0."""
     (tmp_path / "spider.py").write_text(SPIDER)
     command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-o", "items.jsonl", "-a", f"items={items}"]
     with SiteServer(DataPortal(5)) as server:

@@ -1,4 +1,4 @@
-"""Sites that let nobody in, and servers that do not work: each is said as it is, within seconds, with what to do."""
+"""Sites that refuse access, and broken servers: a message names the reason within seconds, and says what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-#: A robots.txt that cannot be had is asked for again this soon, not after half a minute and a minute.
+#: Retries an unavailable robots.txt this soon, not after half a minute and a minute.
 SOON = ("-s", "FOCUS_LONGEST_WAIT=0.2")
 
 
@@ -29,7 +29,7 @@ SOON = ("-s", "FOCUS_LONGEST_WAIT=0.2")
     ],
 )
 def test_a_wall_is_named(wall: Callable[..., object], said: tuple[str, ...], tmp_path: Path) -> None:
-    """The last line says what the site does; robots.txt is blamed only where it forbids."""
+    """The last line names what the site does; it blames robots.txt only if that forbids the page."""
     with SiteServer(Walled(wall)) as server:
         done = run(tmp_path, "files", server.url, *SOON)
     assert done.status != 0
@@ -38,7 +38,7 @@ def test_a_wall_is_named(wall: Callable[..., object], said: tuple[str, ...], tmp
 
 
 def test_a_password_in_a_url_goes_to_its_host_alone_and_is_shown_nowhere(tmp_path: Path) -> None:
-    """It opens the site, and stands in no line, page or file that the crawl leaves."""
+    """It gives access to the site, and appears in no line, page or file of the crawl."""
     site = Walled(basic_wall, DataPortal(3))
     with SiteServer(site) as server:
         done = run(tmp_path, "files", server.url.replace("http://", "http://user:secret@"), "--out", "found")

@@ -1,1 +1,1 @@
-"""The spiders: ``scrapy list`` names them."""
+"""The spiders; ``scrapy list`` lists them."""

@@ -4,4 +4,4 @@ from scrapy_focus.spiders.important import ImportantSpider
 
 
 class Important(ImportantSpider):
-    """What ``scrapy_focus`` brings; say here what your own crawls do otherwise."""
+    """The spider of ``scrapy_focus``; override it here for your crawls."""

@@ -1,7 +1,7 @@
-"""``scrapy crawl news -a root=https://... -a rate=2000/day``: what is new on some sites, soon after it appears."""
+"""``scrapy crawl news -a root=https://... -a rate=2000/day``: new articles on some sites, soon after they appear."""
 
 from scrapy_focus.spiders.news import NewsSpider
 
 
 class News(NewsSpider):
-    """What ``scrapy_focus`` brings; say here what your own crawls do otherwise."""
+    """The spider of ``scrapy_focus``; override it here for your crawls."""

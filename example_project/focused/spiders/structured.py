@@ -1,7 +1,7 @@
-"""``scrapy crawl structured -a seeds=FILE -a types=Recipe``: as many pages as possible that describe what is wanted."""
+"""``scrapy crawl structured -a seeds=FILE -a types=Recipe``: pages that describe the wanted things."""
 
 from scrapy_focus.spiders.structured import StructuredSpider
 
 
 class Structured(StructuredSpider):
-    """What ``scrapy_focus`` brings; say here what your own crawls do otherwise."""
+    """The spider of ``scrapy_focus``; override it here for your crawls."""
