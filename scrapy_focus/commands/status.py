@@ -36,7 +36,7 @@ class StatusCommand(JobCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print JSON")
-        add_cluster(parser, "ask the leaders of a cluster", nargs="?", const="")
+        add_cluster(parser, "show the crawls of a cluster", nargs="?", const="")
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if opts.cluster is None:

@@ -32,7 +32,7 @@ class StopCommand(FocusCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        add_cluster(parser, "cluster of the crawl")
+        add_cluster(parser, "use this cluster")
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:

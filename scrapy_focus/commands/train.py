@@ -54,13 +54,13 @@ class TrainCommand(FocusCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--positive", metavar="DIR", help="pages on the topic")
-        add("--negative", metavar="DIR", help="pages off the topic, such as a crawl would meet")
+        add("--positive", metavar="DIR", help="read example pages on the topic from DIR")
+        add("--negative", metavar="DIR", help="read example pages off the topic from DIR, such as a crawl would meet")
         add("--out", metavar="FILE", default="model.npz", help="write the model to FILE (default: model.npz)")
         add(
             "--frequency", metavar="SHARE",
-            help="share of all pages that are on topic, such as 0.03, if you know it: the model then predicts the "
-            "right probabilities for the crawl (default: the share among the examples)",
+            help="assume that this share of all pages is on topic, such as 0.03, so that the model predicts the right "
+            "probabilities for the crawl (default: the share among the examples)",
         )  # fmt: skip
         add("--folds", metavar="K", help=f"cross-validate with K folds (default: {_FOLDS}, or fewer for few examples)")
         add("--neural", action="store_true", help="train a bidirectional LSTM, not a linear model; needs PyTorch")

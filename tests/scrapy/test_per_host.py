@@ -78,7 +78,7 @@ def test_structured_spider_counts_by_host(land: Handmade, tmp_path: Path) -> Non
     arguments = {"seeds": SEED, "types": "Recipe", "folder": str(tmp_path), "per_host": "3"}
     crawl(StructuredSpider, ONE, addon=True, **arguments)
     assert asked(land) == dict.fromkeys(HOSTS, 3)
-    assert "Pages of a host" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Pages per host" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.few(1)

@@ -217,7 +217,7 @@ def test_policies_that_count_hosts_refuse_it(policy: str) -> None:
     """They would count the parts of a host as hosts; the error says what to do."""
     from scrapy.settings import Settings
 
-    with pytest.raises(ConfigError, match=r"FOCUS_REQUEST_PRIORITY is on, and .* counts pages by host"):
+    with pytest.raises(ConfigError, match=r"FOCUS_REQUEST_PRIORITY is on, but .* counts pages by host"):
         Config.from_settings(
             Settings({"FOCUS_POLICY": f"scrapy_focus.policies.{policy}", "FOCUS_REQUEST_PRIORITY": True}),
             BranchingBandit,

@@ -48,8 +48,7 @@ class FilesArguments(FinderArguments):
     targets: list[str] = argument(
         _read_types, default="data", option="types", metavar="TYPES",
         help="look for these types, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
-        "regular expressions for URLs, such as /download/. Default: data, which means all kinds of data files and "
-        "documents",
+        "regular expressions for URLs, such as /download/. Default: data (all kinds of data files and documents)",
     )  # fmt: skip
     budget: int | None = budget_argument()
     out: str = argument(read_text, default="found")
@@ -57,8 +56,8 @@ class FilesArguments(FinderArguments):
     sitemaps: bool = sitemaps_argument()
     rate: Rate | None = argument(
         read_rate, metavar="N/day",
-        help="keep the files current with at most this many requests (200/day, 10/h): revisit pages and files as often "
-        "as they are expected to change, until you stop the crawl",
+        help="keep the files current with at most this many requests, such as 200/day or 10/h; revisit pages and files "
+        "as often as they are expected to change, until you stop the crawl",
     )  # fmt: skip
 
     def check(self, names: Names) -> None:

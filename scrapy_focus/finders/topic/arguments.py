@@ -49,7 +49,7 @@ class TopicArguments(ListArguments):
     )  # fmt: skip
     frequency: float | None = argument(
         read_share, metavar="SHARE",
-        help="share of all pages that are on topic, if you know it, such as 0.03 (default: estimated)",
+        help="assume that this share of all pages is on topic, such as 0.03 (default: estimated)",
     )  # fmt: skip
     per_domain: list[int] = argument(
         read_limit, metavar="N", help="fetch at most N pages per domain; 5-2 is a limit that falls from 5 to 2"

@@ -21,9 +21,9 @@ class TopicCommand(FindCommand):
     summary = "Find pages on a topic, on many hosts"
     details = (
         "Find pages on a topic, on any host. The crawl starts at the given pages: URLs, or files with one URL per "
-        "line. Define the topic by examples, keywords or both, or by a model trained with focus-train. The crawl "
-        "learns which links lead to pages on the topic, and follows them to other hosts. It obeys robots.txt, and "
-        "sends one request per second to each host. Stop it with Ctrl-C; the same command resumes it."
+        "line. Define the topic by examples, keywords or both, or by a trained model. The crawl learns which "
+        "links lead to pages on the topic, and follows them to other hosts. It obeys robots.txt, and sends one request "
+        "per second to each host. Stop it with Ctrl-C; the same command resumes it."
     )
     folder = "pages"
     starts = "seeds"

@@ -96,8 +96,8 @@ class FindCommand(FocusCommand):
         declared.pop("budget").add_option("budget", parser)
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
-            help=f"folder for the results (default: {self.folder}); the same command with the same folder resumes an "
-            f"interrupted crawl. -: store nothing, and print {self.prints}, one per line",
+            help=f"save the results to FOLDER (default: {self.folder}); the same command with the same folder resumes "
+            f"an interrupted crawl. With -, store nothing, and print {self.prints}, one per line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="show what the crawl would do, and send nothing")
         for name, each in declared.items():
