@@ -313,7 +313,7 @@ class RenderMiddleware(_FocusMiddleware):
         return self._mode == "always" and entry.shown is not False and _may_be_page(request) and bool(self.browser)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        _take_off(request)
+        _remove_browser_keys(request)
         host = self.host
         entry = self.entry(request)
         if host is not None and entry is not None and entry.is_cut:
@@ -321,7 +321,7 @@ class RenderMiddleware(_FocusMiddleware):
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        _take_off(request)
+        _remove_browser_keys(request)
         entry, spider = self.entry(request), self.crawler.spider
         if request not in self._out or isinstance(exception, IgnoreRequest) or entry is None or spider is None:
             return None
@@ -700,7 +700,7 @@ def _plain(response: Response, body: bytes) -> Response:
     return plain
 
 
-def _take_off(request: Request) -> None:
+def _remove_browser_keys(request: Request) -> None:
     """Remove the browser's keys from a request that was not sent to a browser after all."""
     if request.meta.pop(RENDERED, False):
         del request.meta["playwright"]

@@ -49,7 +49,7 @@ class FocusExtension:
         self._tables: Tables | None = None
         self._between = 0.0  # seconds between two lines in the log; 0: no lines
         self._due = 0.0  # time of the next line, in seconds of time.monotonic
-        self._is_said = False  # whether the effect of Ctrl-C was reported
+        self._has_said_farewell = False  # whether the effect of Ctrl-C was reported
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -97,12 +97,12 @@ class FocusExtension:
         host.guard("progress", None, self._show, host)  # after an exception, Scrapy would never call again
 
     def _show(self, host: Host) -> None:
-        if host.is_interrupted and not self._is_said:
-            self._is_said = True
+        if host.is_interrupted and not self._has_said_farewell:
+            self._has_said_farewell = True
             logger.warning("%s", self._farewell(host), extra={"spider": self.crawler.spider})
         if self._footer is not None and self._tables is not None:
             host.flush_stats()
-            advice = "" if self._is_said else self._advice(host)
+            advice = "" if self._has_said_farewell else self._advice(host)
             view = View(host, self._count(), self._speed, advice, self._tables.now())
             self._footer.show(draw_panel(view, self._footer.width - _ROOM, self._footer.height))
         elif self._between and monotonic() >= self._due:

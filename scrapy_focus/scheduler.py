@@ -107,7 +107,7 @@ class FocusScheduler(BaseScheduler):
         self.crawl = host.crawl
         self.inflight, self.slots = host.inflight, host.slots
         self._freezer = Freezer()
-        self._is_deaf = False  # whether a warning about ignored pings was logged
+        self._has_warned_of_pings = False  # whether a warning about ignored pings was logged
 
     def _make_clock(self) -> Callable[[], float] | None:
         return clock_of(self.crawler.settings)
@@ -220,9 +220,9 @@ class FocusScheduler(BaseScheduler):
     def summary(self) -> str:
         """Describe the active components in one line."""
         config, crawl = self.config, self.crawl
-        told = summary(config.policy, config.goal, config.make_budget())
+        described = summary(config.policy, config.goal, config.make_budget())
         kept = persistence(self.job, crawl.status(), resumed=self.focus_host.resumed, where=crawl.where)
-        return f"policy {told}, persistence {kept}"
+        return f"policy {described}, persistence {kept}"
 
     def hear(self, url: str, modified: float | None = None, *, kind: str = "ping") -> bool:
         """Notify the policy that a page changed.
@@ -248,8 +248,8 @@ class FocusScheduler(BaseScheduler):
         if host.closed or host.failed:
             return False
         if signals is None:
-            if not self._is_deaf:
-                self._is_deaf = True
+            if not self._has_warned_of_pings:
+                self._has_warned_of_pings = True
                 logger.info(
                     "%s does not listen to signals: a ping for %s does nothing; see focus/signal/ in the stats",
                     host.policy.__name__, brief(url), extra={"spider": self.crawler.spider},

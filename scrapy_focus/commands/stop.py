@@ -66,13 +66,13 @@ class StopCommand(FocusCommand):
 
 def _chosen(args: list[str], names: list[str], address: str) -> str:
     """Return the name of the crawl to end."""
-    there = "none is running"
+    running = "none is running"
     if names:
-        there = f"there {inflected(len(names), 'is', 'are')} {', '.join(names)}"
+        running = f"there {inflected(len(names), 'is', 'are')} {', '.join(names)}"
     if args and args[0] not in names:
-        raise ConfigError(f"no crawl {args[0]!r} runs in the cluster ({address}): {there}")
+        raise ConfigError(f"no crawl {args[0]!r} runs in the cluster ({address}): {running}")
     if not args and len(names) != 1:
-        raise ConfigError(f"name the crawl to end in the cluster ({address}): {there}")
+        raise ConfigError(f"name the crawl to end in the cluster ({address}): {running}")
     return args[0] if args else names[0]
 
 

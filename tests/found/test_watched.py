@@ -245,7 +245,7 @@ def test_the_page_speaks_of_one_page_and_of_one_link(tmp_path: Path) -> None:
     assert write_report(tmp_path) == tmp_path / "index.html"
     text = Reader((tmp_path / "index.html").read_text()).text
     assert "1 page waits for its next visit." in text
-    assert "1 link waits that was never followed, or is due." in text
+    assert "1 link is queued: not yet followed, or due." in text
 
 
 def test_the_page_says_how_fresh_the_site_was_kept(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_the_page_says_how_fresh_the_site_was_kept(tmp_path: Path) -> None:
     text = Reader((tmp_path / "index.html").read_text()).text
     for said in (
         "News of news.example.org",
-        "11 new articles, and 1 change of them, on 1 host.",
+        "11 new articles and 1 change, on 1 host.",
         "Watched since 05 Jan 00:00, for 2.0 hours.",
         "Of 11 articles with a publication time during the watch, half were seen within 2 minutes, 90 % "
         "within 2 minutes; the mean is 2 minutes.",

@@ -84,7 +84,7 @@ class FilesCommand(FindCommand):
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
         limits |= {name: self._budget_of(name, asked.budget) for name in ("requests", "bytes", "seconds")}
         urls = asked.starts.urls
-        goes_on = out is not None and not opts.again and _goes_on(out, urls, asked.fixed, limits)
+        goes_on = out is not None and not opts.again and _has_higher_limit(out, urls, asked.fixed, limits)
         self._has_learned = out is not None and Path(out, LEARNED).exists()
         state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
         return Plan(given=given, asked=asked, out=out, state=state, resumes=resumes, goes_on=goes_on, again=opts.again)
@@ -122,7 +122,7 @@ class FilesCommand(FindCommand):
             prepare(plan.out, goes_on=plan.goes_on, again=plan.again)
 
     @property
-    def _when_dear(self) -> str:
+    def _cost_ending(self) -> str:
         from scrapy_focus.config import Config
         from scrapy_focus.core.errors import ConfigError
 
@@ -156,7 +156,7 @@ def _has_no_limit(settings: BaseSettings) -> bool:
         return False
 
 
-def _goes_on(out: Path, urls: list[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
+def _has_higher_limit(out: Path, urls: list[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
     """Whether this repeats the last crawl of a folder with a higher limit than the one that ended it, or none."""
     from scrapy_focus.finders.kit.records.crawls import can_go_on
 

@@ -244,13 +244,13 @@ class Again:
             requests = list(islice(looks, max(0, _MOST_LOOKS[turn] - self._n_looks[turn])))
             self._n_looks[turn] += len(requests)
             given += requests
-        if self._is_late() or not (given or any(self._n_looks.values())):
+        if self._must_give_all() or not (given or any(self._n_looks.values())):
             given += islice(self._others, _GIVEN)
         for request in given:
             self.crawler.engine.crawl(request)
         return len(given)
 
-    def _is_late(self) -> bool:
+    def _must_give_all(self) -> bool:
         host = host_of(self.crawler)
         if host is None:
             return True

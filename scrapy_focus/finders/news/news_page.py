@@ -9,7 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.core.printable import NAME, PARAGRAPH, WORD, counted, printable
+from scrapy_focus.core.printable import NAME, PARAGRAPH, WORD, counted, inflected, printable
 from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
@@ -99,7 +99,7 @@ def _title(watched: Watched) -> str:
 def _summary(watched: Watched) -> str:
     if not watched.n_new:
         return "No new article has been seen so far."
-    changes = f", and {counted(watched.n_changes, 'change')} of them" if watched.n_changes else ""
+    changes = f" and {counted(watched.n_changes, 'change')}" if watched.n_changes else ""
     return f"{counted(watched.n_new, 'new article')}{changes}, on {counted(len(watched.hosts), 'host')}."
 
 
@@ -147,8 +147,7 @@ def _waiting(watched: Watched) -> list[str]:
         wait = "waits for its" if asleep == 1 else "wait for their"
         said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
     if waiting := number_in_state(state, "waiting"):
-        wait, was, is_ = ("waits", "was", "is") if waiting == 1 else ("wait", "were", "are")
-        said.append(f"{counted(waiting, 'link')} {wait} that {was} never followed, or {is_} due.")
+        said.append(f"{counted(waiting, 'link')} {inflected(waiting, 'is', 'are')} queued: not yet followed, or due.")
     return said
 
 

@@ -120,13 +120,13 @@ class WatchNotes:
 
     def _write(self, reason: str | None = None) -> None:
         """Write the current state of the watch to all files."""
-        self._try(self._stand, reason)
+        self._try(self._note_state, reason)
         if reason is None:
             self._try(list_pages, self.crawler, self.out, False)
             self._list_tables()
         self._try(write_news, self.out, self._gathering)
 
-    def _stand(self, reason: str | None) -> None:
+    def _note_state(self, reason: str | None) -> None:
         """Record the state of the watch, and why it ended if it has."""
         host = host_of(self.crawler)
         if host is None or self._book is None or self._hours is None:

@@ -173,11 +173,11 @@ class FindCommand(FocusCommand):
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         plan: Plan = opts.plan
         if opts.dry_run:
-            for name, said in self._in_detail(plan):
+            for name, said in self._rows_of(plan):
                 print(one_line(f"{name:<16}{said}"))
             print("This was a dry run: nothing was sent.")
             return 0
-        said = self._first_words(plan)
+        said = self._announcement(plan)
         print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         self.begin(plan)
         return self._crawl(plan)
@@ -259,17 +259,17 @@ class FindCommand(FocusCommand):
         """Return the limit of requests in words, ``""`` for none."""
         return plan.asked.sends
 
-    def _first_words(self, plan: Plan) -> str:
+    def _announcement(self, plan: Plan) -> str:
         """Say what the crawl is about to do, and how politely."""
         where = f"; printing {self.prints}" if plan.out is None else f"; saving to {plan.where}"
-        ends = f" The crawl ends {self._when_dear}." if self._when_dear else ""
+        ends = f" The crawl ends {self._cost_ending}." if self._cost_ending else ""
         return (
             f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
             f"{self.sends(plan) or 'no request limit'}{where}.{ends} "
             f"{self._robots}; {self._pace}; user agent: {self._agent}."
         )
 
-    def _in_detail(self, plan: Plan) -> list[tuple[str, str]]:
+    def _rows_of(self, plan: Plan) -> list[tuple[str, str]]:
         """Describe a crawl before it begins, line by line."""
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
         urls = plan.asked.starts.urls
@@ -281,8 +281,8 @@ class FindCommand(FocusCommand):
             ("Looks for", plan.asked.looks_for),
             ("Sends", self.sends(plan) or "any number of requests (no --budget)"),
         ]
-        if self._when_dear:
-            lines.append(("Ends", self._when_dear))
+        if self._cost_ending:
+            lines.append(("Ends", self._cost_ending))
         return [
             *lines,
             ("Politeness", f"{self._robots}; {self._pace}"),
@@ -291,7 +291,7 @@ class FindCommand(FocusCommand):
         ]
 
     @property
-    def _when_dear(self) -> str:
+    def _cost_ending(self) -> str:
         """Say at which cost of a find the crawl ends, ``""`` if at none."""
         return ""
 

@@ -150,10 +150,10 @@ def _broken(folder: Path, notes: Notes) -> list[Broken]:
     referrers = read_referrers(folder, {link_key(answer.url) for answer in broken}, _PAGES)
     found = []
     for answer in broken:
-        there = referrers.get(link_key(answer.url), Referrers([], 0))
-        pages = list(dict.fromkeys(filter(None, [answer.page, *there.pages])))[:_PAGES]
+        found_on = referrers.get(link_key(answer.url), Referrers([], 0))
+        pages = list(dict.fromkeys(filter(None, [answer.page, *found_on.pages])))[:_PAGES]
         why = str(answer.status or failure(answer.error, answer.why))
-        found.append(Broken(answer.url, why, pages, max(0, there.number - len(pages)), answer.anchor))
+        found.append(Broken(answer.url, why, pages, max(0, found_on.number - len(pages)), answer.anchor))
     return found
 
 

@@ -103,13 +103,13 @@ class NoteBook:
     """
 
     def __init__(self, folder: Path, *, resumes: bool = False, crawl: int | None = None) -> None:
-        there = _runs_in(folder)
-        last = max((number for number, _, _ in there), default=0)
+        runs = _runs_in(folder)
+        last = max((number for number, _, _ in runs), default=0)
         self.crawl = crawl if crawl is not None else max(1, last if resumes else last + 1)
-        for number, _, path in there:
+        for number, _, path in runs:
             if number == self.crawl and not resumes:  # of a failed crawl, which does not count
                 path.unlink()
-        run = 1 + max((run for number, run, _ in there if number == self.crawl), default=0)
+        run = 1 + max((run for number, run, _ in runs if number == self.crawl), default=0)
         path = folder / NOTES / f"{self.crawl}-{run}.jsonl.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
@@ -259,9 +259,9 @@ def _pages_with_links(path: Path) -> Iterator[tuple[str, str]]:
 
 def _last_crawl(folder: Path) -> tuple[int, list[Path]]:
     """Return the number of the last crawl, 0 if there was none, and the files of its runs in their order."""
-    there = sorted(_runs_in(folder))
-    crawl = max((number for number, _, _ in there), default=0)
-    return crawl, [path for number, _, path in there if number == crawl]
+    runs = sorted(_runs_in(folder))
+    crawl = max((number for number, _, _ in runs), default=0)
+    return crawl, [path for number, _, path in runs if number == crawl]
 
 
 def _runs_in(folder: Path) -> list[tuple[int, int, Path]]:

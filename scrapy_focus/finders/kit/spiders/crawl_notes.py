@@ -131,11 +131,13 @@ class CrawlNotes:
         if book is None or outcome.changed is False:
             return
         answer = _answer(entry, outcome)
-        hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
+        hosts, extensions = (
+            _unrecorded(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True)
+        )
         links = self._links_of(answer.moved_to or answer.url, outcome)
         self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links)
         if monotonic() >= self._due:
-            self._try(self._stand)
+            self._try(self._note_state)
 
     def _links_of(self, page: str, outcome: Outcome) -> list[str]:
         """Return the keys of the links of a page that are not yet known to work."""
@@ -143,7 +145,7 @@ class CrawlNotes:
             self._fine.add(link_key(outcome.pick.url))
         return [key for key in self._links.pop(page, ()) if key not in self._fine]
 
-    def _stand(self, reason: str | None = None) -> None:
+    def _note_state(self, reason: str | None = None) -> None:
         """Record the state of the crawl, and why it ended if it has."""
         host, self._due = host_of(self.crawler), monotonic() + _BETWEEN
         facts: dict[str, Any] = {"at": _now()}
@@ -172,7 +174,7 @@ class CrawlNotes:
                 logger.error("A table of the crawl cannot be written: %s", reason_of(error))
 
     def _write(self) -> None:
-        self._try(self._stand)
+        self._try(self._note_state)
         self._write_table(list_pages, self.crawler, self.out, False)
         self._list_tables()
         self._write_page()
@@ -196,7 +198,7 @@ class CrawlNotes:
 
     def _end(self, reason: str) -> None:
         if self._book is not None:
-            self._stand(reason)
+            self._note_state(reason)
         if self._book is not None:
             self._book.close()
 
@@ -230,11 +232,11 @@ def _facts_of(host: Host) -> dict[str, Any]:
     return facts
 
 
-def _news(there: set[str], noted: set[str]) -> list[str]:
+def _unrecorded(names: set[str], noted: set[str]) -> list[str]:
     """Return the values that were not recorded before, and record them."""
-    if len(there) == len(noted) or len(noted) >= _MOST:
+    if len(names) == len(noted) or len(noted) >= _MOST:
         return []
-    news = sorted(there - noted)[: _MOST - len(noted)]
+    news = sorted(names - noted)[: _MOST - len(noted)]
     noted.update(news)
     return news
 

@@ -164,7 +164,7 @@ class RedirectsAreLinks:
         return response
 
 
-class _OnTheWay(ABC):
+class _TemporaryHeader(ABC):
     """Adds a header to outgoing requests, and removes it when the response arrives.
 
     So no redirect or retry inherits the header, and it is never stored. It is the innermost middleware.
@@ -185,13 +185,13 @@ class _OnTheWay(ABC):
             request.headers[self.name] = value
 
     def process_response(self, request: Request, response: Response) -> Response:
-        self._take_off(request)
+        self._remove_header(request)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        self._take_off(request)
+        self._remove_header(request)
 
-    def _take_off(self, request: Request) -> None:
+    def _remove_header(self, request: Request) -> None:
         before = self._before.pop(request, None)
         if before:
             request.headers[self.name] = before
@@ -199,7 +199,7 @@ class _OnTheWay(ABC):
             del request.headers[self.name]
 
 
-class RedirectCookies(_OnTheWay):
+class RedirectCookies(_TemporaryHeader):
     """Sends the cookies that a redirect sets with the requests that follow this redirect, and with no others.
 
     Otherwise, a crawl without cookies could never fetch a page that redirects to itself until it receives one. The
@@ -254,7 +254,7 @@ class RedirectCookies(_OnTheWay):
         return host.inflight.find(request)
 
 
-class Credentials(_OnTheWay):
+class Credentials(_TemporaryHeader):
     """Sends the user names and passwords of start URLs to their hosts only (``Basic``).
 
     Credentials in redirects and links are ignored: a site must not decide who signs in where.

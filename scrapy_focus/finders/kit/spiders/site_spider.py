@@ -71,18 +71,18 @@ class SiteSpider(scrapy.Spider):
 
     def request_scheduled(self, request: scrapy.Request) -> None:
         """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
-        came = request.meta.get("redirect_urls")
-        if not came or came[0] not in self._starts:
+        redirected = request.meta.get("redirect_urls")
+        if not redirected or redirected[0] not in self._starts:
             return
         host = host_of(request.url).removeprefix("www.")
         if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
             return
-        self.moved.setdefault(came[0], []).append(host)
+        self.moved.setdefault(redirected[0], []).append(host)
         self.allowed_domains.append(host)
         if self._hosts is not None:
             self._hosts.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._hosts, json.dumps(self.moved).encode())
-        self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
+        self.logger.warning("%s redirects to %s: that host is crawled, too", brief(redirected[0]), brief(request.url))
 
 
 def _read_hosts(path: Path) -> dict[str, list[str]]:
