@@ -38,7 +38,7 @@ def test_a_crawl_is_shown_with_its_workers_and_its_budget(capsys: pytest.Capture
     assert "state       runs" in said
     assert "of 500, " in said
     assert "in flight   4 of at most" in said
-    assert "first\\x1b[2J-7: 4 leases of which 0 lie ready for it" in said
+    assert "first\\x1b[2J-7: 4 leases, 0 of them not yet collected" in said
     assert "its leader does not answer: gone\\nfor good" in said
 
 

@@ -58,6 +58,6 @@ def test_the_page_of_results_counts_requests_to_other_hosts_apart() -> None:
     """They are shown as a part of the browser's requests, and only if there were some."""
     counts = {"browser/read": 14, "browser/requests": 174, "browser/elsewhere": 97}
     (said,) = _rendered(Notes(crawl=1, runs=[], answers=[], state={"rendered": counts}))
-    assert "rendered 14 pages, with 174 further requests (97 of them to other hosts); 0 were refused" in said
+    assert "rendered 14 pages, with 174 further requests (97 of them to other hosts); 0 were blocked" in said
     (said,) = _rendered(Notes(crawl=1, runs=[], answers=[], state={"rendered": counts | {"browser/elsewhere": 0}}))
-    assert "rendered 14 pages, with 174 further requests; 0 were refused" in said
+    assert "rendered 14 pages, with 174 further requests; 0 were blocked" in said
