@@ -72,7 +72,7 @@ def test_important_pages_come_first(server: SiteServer, tmp_path: Path) -> None:
     check_page(tmp_path / "important")
 
 
-def test_a_watch_hears_of_new_posts_and_calls_no_other_changed(server: SiteServer, tmp_path: Path) -> None:
+def test_a_watch_finds_new_posts_and_marks_no_other_as_changed(server: SiteServer, tmp_path: Path) -> None:
     """The list of recent posts next to each article changes with every post, but the articles do not."""
     watch = ("watch", server.url, "--rate", "100000/hour", "-s", 'FOCUS_POLICY_PARAMS={"shortest": 0.1}', "--budget")
     assert run(tmp_path, *watch, "60").status == 0

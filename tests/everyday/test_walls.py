@@ -37,7 +37,7 @@ def test_a_wall_is_named(wall: Callable[..., object], said: tuple[str, ...], tmp
     assert ("robots.txt forbids" in done.last) == (wall is forbidding)
 
 
-def test_a_password_in_a_url_goes_to_its_host_alone_and_is_shown_nowhere(tmp_path: Path) -> None:
+def test_a_password_in_a_url_is_sent_only_to_its_host_and_never_shown(tmp_path: Path) -> None:
     """It gives access to the site, and appears in no line, page or file of the crawl."""
     site = Walled(basic_wall, DataPortal(3))
     with SiteServer(site) as server:

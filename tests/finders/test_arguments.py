@@ -58,7 +58,7 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
         (TopicCommand, {"seeds": "# http://a.test/"}, "-a seeds=FILE, or -a seeds=https", "FILE, or https"),
     ],
 )
-def test_both_say_the_same_in_their_own_words(
+def test_both_give_the_same_messages_with_their_own_names(
     command: type[FindCommand], given: dict[str, str], of_spider: str, of_command: str
 ) -> None:
     """A spider names its arguments, a command its options; otherwise messages are equal."""

@@ -28,7 +28,7 @@ def line(url: str, content: str, crawl: int, **more: Any) -> dict[str, Any]:
     return {"url": url, "sha256": content, "path": f"files/{content}", "crawl": crawl, "state": "new", **more}
 
 
-def test_what_a_crawl_makes_of_a_content(tmp_path: Path) -> None:
+def test_states_of_a_content(tmp_path: Path) -> None:
     """New, changed, same under its URL or another, or repeated: this depends on the content and on earlier lists."""
     first = FileList(tmp_path, 1)
     assert first.judge("u", "n.csv", "a").state == "new"
@@ -50,7 +50,7 @@ def test_what_a_crawl_makes_of_a_content(tmp_path: Path) -> None:
     assert second.counts() == {"new": 0, "changed": 1, "same": 0, "gone": 0, "unseen": 1}
 
 
-def test_what_is_gone_is_no_known_file(tmp_path: Path) -> None:
+def test_a_gone_file_is_not_a_known_file(tmp_path: Path) -> None:
     """It is not requested as one; if it reappears, its state depends on its last content."""
     add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, link="l"))
     assert FileList(tmp_path, 2).is_listed("l")
@@ -128,7 +128,7 @@ def goes_on(out: Path, *roots: str, **limits: float | None) -> bool:
     return can_go_on(out, roots, {}, limits)
 
 
-def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
+def test_a_crawl_resumes_with_a_higher_limit(tmp_path: Path) -> None:
     """One that a cost limit ended resumes, with its job and number; the next one counts as if it had never ended."""
     job = tmp_path / ".focus/job"
     note_begin(tmp_path, 1)
@@ -154,7 +154,7 @@ def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["requests", "bytes", "seconds"])
-def test_a_crawl_goes_on_with_a_larger_budget(tmp_path: Path, name: str) -> None:
+def test_a_crawl_resumes_with_a_larger_budget(tmp_path: Path, name: str) -> None:
     """One that used up a budget resumes with a larger one, or none, for the same URLs; not after the next one failed."""
     note_begin(tmp_path, 1, roots=["u"])
     (tmp_path / ".focus/job/focus").mkdir(parents=True)
@@ -204,7 +204,7 @@ def bring(out: Path, *urls: str) -> None:
         add_line(out / "manifest.jsonl", line(f"{url}/{number}", f"{url}{number}", 1, page=f"http://a.test/{url}"))
 
 
-def test_what_is_looked_at_again(tmp_path: Path) -> None:
+def test_the_order_of_revisits(tmp_path: Path) -> None:
     """First pages that led to several with files, then pages with several files, with one, that led to one, others."""
     Asked(tmp_path, 1).note("http://a.test/", "page")
     Asked(tmp_path, 1).note("http://a.test/x", "other", "http://a.test/news/2/1")
@@ -224,7 +224,7 @@ def test_what_is_looked_at_again(tmp_path: Path) -> None:
     assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 10
 
 
-def test_where_new_links_stand(tmp_path: Path) -> None:
+def test_places_of_new_links(tmp_path: Path) -> None:
     """They have a separate place if pages of their section had files, or if many had none; else that on the page."""
     ask(tmp_path, "data/1", "data/2", "data/3", "few/1", *(f"news/{number}" for number in range(20)))
     bring(tmp_path, "data/1", "data/2", "data/3", "few/1", "news/7")

@@ -105,7 +105,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         assert said in text, said
 
 
-def test_it_stands_alone(tmp_path: Path) -> None:
+def test_the_page_is_self_contained(tmp_path: Path) -> None:
     """Nothing is loaded; the content security policy allows style and script by their hashes."""
     html = page(report_of(make(tmp_path, [line(1)], [hit(1)], reason="finished"))).decode()
     reader = Reader(html)
@@ -193,7 +193,7 @@ def test_without_notes_there_is_a_list(tmp_path: Path) -> None:
     assert not reader.all("svg")
 
 
-def test_nothing_found_is_said(tmp_path: Path) -> None:
+def test_a_page_without_finds(tmp_path: Path) -> None:
     """If no page was read, there is no estimate of the files left."""
     make(
         tmp_path, [], [Answer(url=f"{SITE}/", error="failure: X", sent=1)], reason="finished", waiting=0, left=[0, 0, 0]
@@ -395,7 +395,7 @@ def test_structured_data_of_which_nothing_was_found(tmp_path: Path) -> None:
     assert "pages with Recipe" in read(folder).text
 
 
-def test_the_next_crawl_is_told_apart(tmp_path: Path) -> None:
+def test_states_after_several_crawls(tmp_path: Path) -> None:
     """A folder of several crawls shows the states after the last one: the last line of each file counts."""
     lines = [line(n, state="new", crawl=1) for n in range(1, 7)]
     lines += [line(1, state="same", crawl=2), line(2, state="changed", crawl=2), line(3, state="gone", crawl=2)]
@@ -406,7 +406,7 @@ def test_the_next_crawl_is_told_apart(tmp_path: Path) -> None:
     assert "select" in [tag for tag, attributes in reader.elements if attributes.get("id") == "state"]
 
 
-def test_where_files_lie(tmp_path: Path) -> None:
+def test_paths_of_files(tmp_path: Path) -> None:
     """Paths in the list are within the folder, whatever its name in the crawl; others are not links."""
     found = tmp_path / "files" / "found"
     (found / "files" / "a").mkdir(parents=True)
@@ -459,7 +459,7 @@ def test_the_table_of_hosts_opens_in_a_spreadsheet(tmp_path: Path) -> None:
             assert cell.isprintable()
 
 
-def test_links_are_told_apart_by_what_they_say() -> None:
+def test_links_are_grouped_by_their_texts() -> None:
     """Links with a common text are grouped by it, those with rare texts by extension, fruitless ones come last."""
     answers = [hit(n) for n in range(30)]
     answers += [hit(n, files=0.0) for n in range(30, 34)]
@@ -494,7 +494,7 @@ def test_the_curve_ends_where_the_crawl_did() -> None:
         (b"[" * 99_999 + b"\n", "line 1 of .*manifest.jsonl was not written by a crawl"),
     ],
 )
-def test_a_damaged_list_is_said(tmp_path: Path, damage: bytes, said: str) -> None:
+def test_a_damaged_list_is_an_error(tmp_path: Path, damage: bytes, said: str) -> None:
     """The error names file and line, and nothing is written."""
     (tmp_path / "manifest.jsonl").write_bytes(damage)
     with pytest.raises(ConfigError, match=said):
@@ -511,7 +511,7 @@ def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["", "empty", "file"])
-def test_folders_of_no_crawl_are_refused(tmp_path: Path, folder: str) -> None:
+def test_folders_without_a_crawl_are_refused(tmp_path: Path, folder: str) -> None:
     """The folder may not exist, be empty, or be a file."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"")
@@ -519,7 +519,7 @@ def test_folders_of_no_crawl_are_refused(tmp_path: Path, folder: str) -> None:
         write_report(tmp_path / (folder or "nothing"))
 
 
-def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     """A failed write raises an error of this package, and leaves the old files."""
     make(tmp_path, [line(1)])
     (tmp_path / "index.html").mkdir()
@@ -535,7 +535,7 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
         ({}, "", ""),
     ],
 )  # fmt: skip
-def test_what_the_goal_said_is_on_the_page(tmp_path: Path, state: dict[str, Any], said: str, alarm: str) -> None:
+def test_sentences_of_the_goal_are_on_the_page(tmp_path: Path, state: dict[str, Any], said: str, alarm: str) -> None:
     """Its sentences are among the results, and its alarm is a warning above all tables, for any content of the notes."""
     make_topic(tmp_path, [topic_line(1)], [hit(1)], **state)
     write_report(tmp_path)

@@ -176,7 +176,7 @@ def test_important_pages_are_sorted_by_number(browser: Any, tmp_path: Path) -> N
     page.context.close()
 
 
-def test_a_host_stands_in_one_line(browser: Any, tmp_path: Path) -> None:
+def test_a_host_does_not_wrap(browser: Any, tmp_path: Path) -> None:
     """With many columns, on a screen of 1280 pixels."""
     hosts = ("forum.digozi.test", "www.digozi.test:8080", "daten.statistik.example.org")
     lines = [topic_line(n, host=host, url=f"https://{host}/{n}") for n, host in enumerate(hosts)]

@@ -46,7 +46,7 @@ def test_an_extension_outlives_a_cut() -> None:
     assert len(safe_name("x." + "y" * 1000)) == 150
 
 
-def test_no_two_paths_are_one_where_case_does_not_count() -> None:
+def test_no_two_paths_differ_only_in_case() -> None:
     """Names that differ only in case, composition or width get numbers, even in folders that differ likewise."""
     names = Names(["a.test/data/old.csv"])
     given = [
@@ -60,7 +60,7 @@ def test_no_two_paths_are_one_where_case_does_not_count() -> None:
     assert given[-1] == "a.test/DATA/README-2"
 
 
-def test_thousands_of_one_name_cost_no_more_each() -> None:
+def test_thousands_of_equal_names_are_fast() -> None:
     """The search for a free number does not restart each time."""
     names = Names()
     paths = [names.give("http://a.test/d/x", "download.csv") for _ in range(20_000)]

@@ -34,7 +34,7 @@ def write(folder: Path, noted: list[Answer], *, resumes: bool = False, reason: s
     return book
 
 
-def test_what_is_noted_can_be_read_at_once(tmp_path: Path) -> None:
+def test_notes_can_be_read_at_once(tmp_path: Path) -> None:
     """Each outcome is on the disk as soon as it is noted, while the crawl continues."""
     book = NoteBook(tmp_path)
     for n, answer in enumerate(answers(5), 1):
@@ -47,7 +47,7 @@ def test_what_is_noted_can_be_read_at_once(tmp_path: Path) -> None:
     assert read_notes(tmp_path).answers == answers(5)
 
 
-def test_every_field_comes_back(tmp_path: Path) -> None:
+def test_every_field_is_restored(tmp_path: Path) -> None:
     """Any text of a site is kept, except the end of long ones; defaults are not written."""
     odd = Answer(
         url="https://x/\ud800\u202e", method="HEAD", status=None, mime="\x1b", size=1, sent=2, files=0.5,
@@ -63,7 +63,7 @@ def test_every_field_comes_back(tmp_path: Path) -> None:
     assert line == {"kind": "outcome", "url": "https://x/", "size": 1}
 
 
-def test_a_crawl_resumes_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_resumed_crawl_writes_a_new_file(tmp_path: Path) -> None:
     """Its runs are one crawl, of outcomes noted twice the last counts, and the next crawl is separate."""
     write(tmp_path, answers(6), reason="shutdown")
     again = answers(1, 5)[0]._replace(status=404)
@@ -109,7 +109,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
         b'{"kind": "outcome", "url": "u", "status": 1e999}', b"[" * 100_000, b'{"kind": 3}',
     ],
 )  # fmt: skip
-def test_lines_that_are_none_are_counted(tmp_path: Path, line: bytes) -> None:
+def test_invalid_lines_are_counted(tmp_path: Path, line: bytes) -> None:
     """An invalid line is skipped, and the others are read."""
     folder = tmp_path / NOTES
     folder.mkdir(parents=True)
@@ -130,7 +130,7 @@ def test_notes_of_later_versions_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"no gzip at all", gzip.compress(b"x" * 10_000_000), b"\0" * 100])
-def test_files_that_are_none_harm_nobody(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_files_are_harmless(tmp_path: Path, damage: bytes) -> None:
     """A damaged file, or one with an endless line, is read up to that point."""
     folder = tmp_path / NOTES
     folder.mkdir(parents=True)

@@ -51,7 +51,7 @@ def test_tables_are_kept_as_they_were(tmp_path: Path) -> None:
         '{"policy": "", "at": 0, "tables": [{"title": "t", "columns": ["c"], "rows": [["a", "b"]]}]}',
     ],
 )  # fmt: skip
-def test_a_file_that_makes_no_sense_has_no_tables(text: str, tmp_path: Path) -> None:
+def test_a_malformed_file_has_no_tables(text: str, tmp_path: Path) -> None:
     """The page of the folder is still written."""
     make(tmp_path, [line(1)])
     (tmp_path / TABLES).parent.mkdir()
@@ -89,7 +89,7 @@ def test_the_page_shows_them(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", EVIL)
-def test_nothing_in_them_does_anything(folder: Path, text: str) -> None:
+def test_tables_are_harmless(folder: Path, text: str) -> None:
     """Titles, columns and values never add an element, handler or link to the page."""
     before = [*Reader(write_report(folder).read_text()).elements]
     table = {

@@ -149,7 +149,7 @@ def test_a_run_that_was_killed_resumes(tmp_path: Path) -> None:
     assert read_ranking(tmp_path / "killed") == read_ranking(tmp_path / "whole")
 
 
-def test_what_is_beyond_the_limits_counts_as_elsewhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_links_beyond_the_limits_count_as_outside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """They still take their share of the page's importance, and one warning is logged."""
     book = LinkBook(tmp_path, resumes=False, pages=4, links=5)
     note(book, 0, [1, 2, 3, 4, 5])
@@ -179,7 +179,7 @@ def test_a_link_takes_a_few_bytes(tmp_path: Path) -> None:
         '{"came": "page"}', '{"page": 0, "came": "page", "texts": {"x": ""}}', "[]", "",
     ],
 )  # fmt: skip
-def test_notes_that_no_crawl_wrote(tmp_path: Path, line: str) -> None:
+def test_invalid_records_are_refused(tmp_path: Path, line: str) -> None:
     """They are refused with the name of the file, and no other error."""
     note(LinkBook(tmp_path, resumes=False), 0, [1])
     with (tmp_path / GRAPH).open("a") as file:

@@ -30,7 +30,7 @@ def names(found: Waiting) -> list[str]:
     return [seen.url.removeprefix(PAGE) for seen in found.offered(lambda url: False)]
 
 
-def test_what_was_not_followed_waits(tmp_path: Path) -> None:
+def test_unfollowed_links_are_kept(tmp_path: Path) -> None:
     """It keeps all its fields; followed links are removed, also for the crawl after the next."""
     first = Waiting(tmp_path, 1)
     first.note(PAGE, [link("a", anchor="A", context="see A", depth=1), link("b"), link("c")], followed=PAGE)
@@ -51,7 +51,7 @@ def test_what_was_not_followed_waits(tmp_path: Path) -> None:
     assert len((tmp_path / LINKS).read_text().splitlines()) == 2
 
 
-def test_a_kill_loses_no_line_but_the_one_that_was_written(tmp_path: Path) -> None:
+def test_a_kill_loses_only_the_line_being_written(tmp_path: Path) -> None:
     """A cut line is skipped, and the next one starts after it."""
     first = Waiting(tmp_path, 1)
     first.note(PAGE, [link("a")])
@@ -101,7 +101,7 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ["http://a.test/"], "http://a.test/", 7,
     ],
 )  # fmt: skip
-def test_a_list_that_nobody_wrote_so(links: Any, tmp_path: Path) -> None:
+def test_a_malformed_list_is_refused(links: Any, tmp_path: Path) -> None:
     """The error has one line, and names the file."""
     (tmp_path / LINKS).parent.mkdir()
     (tmp_path / LINKS).write_text(json.dumps({"crawl": 1, "page": PAGE, "links": links}) + "\n")

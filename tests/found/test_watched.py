@@ -73,7 +73,7 @@ def test_an_article_has_a_line_when_it_is_seen_first_and_when_it_changed(tmp_pat
     assert list(NewsReader(tmp_path / "news.jsonl").read())[2].changes == 2
 
 
-def test_a_version_is_told_by_its_main_text(tmp_path: Path) -> None:
+def test_the_main_text_identifies_a_version(tmp_path: Path) -> None:
     """A page that changed only around its text gets no line, nor in a later run."""
     assert NewsList(tmp_path).see(article(1, text="1:a", digest="x")) is not None
     for _ in range(2):
@@ -85,7 +85,7 @@ def test_a_version_is_told_by_its_main_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0:a"])
-def test_what_an_earlier_version_listed_has_not_changed_for_that(tmp_path: Path, text: str) -> None:
+def test_lines_of_an_earlier_version_are_not_changes(tmp_path: Path, text: str) -> None:
     """Without a digest of the main text, or with one of another method, that of the paragraphs is compared."""
     assert NewsList(tmp_path).see(article(1, text=text, digest="x")) is not None
     lines = [json.loads(line) for line in (tmp_path / "news.jsonl").read_text().splitlines()]
@@ -191,7 +191,7 @@ def test_the_table_of_pages_reads_back(tmp_path: Path) -> None:
     assert read_fresh(tmp_path / "nowhere") == []
 
 
-def test_hours_are_differences_of_what_was_counted(tmp_path: Path) -> None:
+def test_hours_are_differences_of_counts(tmp_path: Path) -> None:
     """Of two lines for one hour the last counts; counts lost in a kill go to the next hour; old lines are skipped."""
     book = HourBook(tmp_path)
     for at, requests in ((0, 5), (1, 10), (HOUR, 10), (2 * HOUR, 40), (5 * HOUR, 41)):
@@ -212,7 +212,7 @@ def test_hours_are_differences_of_what_was_counted(tmp_path: Path) -> None:
     assert per_day(read_hours(tmp_path), "requests", NOW) is None
 
 
-def test_delays_are_those_of_what_was_published_while_the_site_was_watched(tmp_path: Path) -> None:
+def test_delays_are_those_of_articles_published_during_the_watch(tmp_path: Path) -> None:
     """Older articles, and those without a date, do not count."""
     articles = [article(n, NOW + 100 + n, published=NOW + 10 * n) for n in range(10)]
     articles += [article(20, NOW + 5, published=NOW - 9999.0), article(21, NOW + 6, published=None)]
@@ -223,7 +223,7 @@ def test_delays_are_those_of_what_was_published_while_the_site_was_watched(tmp_p
     assert delays_of([]) is None
 
 
-def test_what_was_added_is_gathered_once(tmp_path: Path) -> None:
+def test_added_lines_are_read_once(tmp_path: Path) -> None:
     """The sums equal those of a new reader of the folder."""
     watched(tmp_path, [article(n, NOW + n) for n in range(60)])
     gathering = Gathering(tmp_path)
@@ -288,7 +288,7 @@ def test_a_watch_that_saw_nothing_has_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", EVIL)
-def test_nothing_on_the_page_does_anything(tmp_path: Path, text: str) -> None:
+def test_the_page_is_harmless(tmp_path: Path, text: str) -> None:
     """Titles, addresses and rates never add an element, handler or link."""
     NewsList(tmp_path).begin()
     url = f"{SITE}/{text}"
