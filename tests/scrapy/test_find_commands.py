@@ -399,7 +399,9 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     """It says so before and after; the same command without a limit follows the remaining links, and nothing twice."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0"]
     said, _ = run(tmp_path, *words)
-    assert f"It ends when the next file is expected to cost more than {COST_LIMIT} requests" in said.splitlines()[0]
+    assert (
+        f"The crawl ends when the next file is expected to cost more than {COST_LIMIT} requests" in said.splitlines()[0]
+    )
     last = said.splitlines()[-1]
     assert last.startswith("Done: 10 files found in ")
     assert f"is expected to cost more than {COST_LIMIT} requests" in last
@@ -417,7 +419,7 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert len(deep.log) == asked
     said, _ = run(tmp_path, *words, "--cost-limit", "0")
     assert "crawl 1 with this folder resumes" in said.splitlines()[0]
-    assert "It ends" not in said
+    assert "The crawl ends" not in said
     assert said.splitlines()[-1].startswith("Done: 10 files found in 1,01")
     paths = [path for path in deep.paths if path != "/robots.txt"]
     assert len(paths) == len(set(paths)) == 1011
