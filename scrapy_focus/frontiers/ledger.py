@@ -230,9 +230,9 @@ class Ledger(ABC):
         require(asleep == self.asleep, f"{asleep} links sleep by their states, {self.asleep} in beds")
         due = self.next_due
         require(due is None or due > self._woke, f"a link sleeps until {due}, and all woke until {self._woke}")
-        require(len(waiting) == len(self), f"{len(waiting)} links wait by their states, {len(self)} by the order")
+        require(len(waiting) == len(self), f"{len(waiting)} links are queued by their states, {len(self)} by the order")
         self._check_records(waiting)
-        require(len({slot for _, slot in waiting}) == len(waiting), "two links wait in one slot")
+        require(len({slot for _, slot in waiting}) == len(waiting), "two links are in one slot")
 
     def _check_records(self, waiting: list[tuple[int, int]]) -> None:
         """Raise FrontierError if the record of a link, given by key and slot, is that of another."""
@@ -240,7 +240,7 @@ class Ledger(ABC):
         while part := list(islice(slots, READ_AT_ONCE)):
             records = self._records.read([self._order.record[slot] for _, slot in part])
             for (key, _), record in zip(part, records, strict=True):
-                require(record.key == key, f"link {record.url} waits elsewhere than it says")
+                require(record.key == key, f"link {record.url} is queued elsewhere than it says")
 
     def close(self) -> None:
         self._records.close()

@@ -175,12 +175,12 @@ class Sleepers:
         """Raise FrontierError if an invariant is broken; linear."""
         n = len(self._key)
         columns = (self._down, self._rank, self._record, self._age, self._host, self._arm)
-        require(all(len(column) == n for column in columns), "the columns of what sleeps have other lengths")
+        require(all(len(column) == n for column in columns), "the columns of sleeping links differ in length")
         require(len(self._vectors) == n * self.width, "not each bed has a vector")
         taken = [bed for bed in range(n) if self._arm[bed] >= 0]
         require(len(taken) == self._n, f"{self._n} links are said to sleep, {len(taken)} do")
         entries = list(self._runs)
-        require(len({*entries}) == len(entries), "a bed stands in the order of times twice")
+        require(len({*entries}) == len(entries), "a bed is in the order of times twice")
         require({*taken} <= {*entries}, "somebody sleeps for ever")
         require({*self._free}.isdisjoint(entries), "a bed with an entry is used again")
         require(len(entries) + len(self._free) == n, "a bed is never used again")

@@ -25,9 +25,7 @@ class BreadthFirst(Ordering):
     True
     """
 
-    summary: ClassVar[str] = (
-        "Takes links in the order in which it found them: near the home page first. What most crawlers do."
-    )
+    summary: ClassVar[str] = "Takes links in the order of discovery: near the home page first. What most crawlers do."
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"BFS": {}}
     reads_page: ClassVar[bool] = False
 

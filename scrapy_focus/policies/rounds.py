@@ -207,7 +207,7 @@ class Restarts(Policy):
     than plain values, is fetched in the first round only.
     """
 
-    summary: ClassVar[str] = "Starts anew each day, in the order in which links are found. What most crawlers do."
+    summary: ClassVar[str] = "Starts from nothing each day, breadth-first. What most crawlers do."
     never_ends: ClassVar[bool] = True
     reads_page: ClassVar[bool] = False
     wants_known: ClassVar[frozenset[State]] = frozenset((State.WAITING, State.FETCHED, State.GIVEN_UP))

@@ -100,7 +100,7 @@ def test_everything_is_explained(reader: Reader) -> None:
 
 def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each policy of the package has a sentence that needs no knowledge, one of a user has its docstring."""
-    assert "Takes links in the order in which it found them" in reader.text
+    assert "Takes links in the order of discovery" in reader.text
     texts = [policy_text(PolicySpec.parse(name)) for name in [*paper_names(), *known_policies()]]
     assert all(len(text) > 30 and ":class:" not in text for text in texts)
     assert policy_text(PolicySpec.parse("eager=TagPath:alpha=0.5")).endswith("Here with alpha=0.5.")

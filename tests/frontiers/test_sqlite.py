@@ -522,7 +522,7 @@ def test_check_finds_a_record_that_is_missing(frontier: SqliteRanked) -> None:
     frontier.flush()
     frontier.check()
     frontier._records._reader.execute("UPDATE links SET key = 5000, sum = NULL WHERE row = 7")
-    with pytest.raises(FrontierError, match="waits elsewhere than it says"):
+    with pytest.raises(FrontierError, match="is queued elsewhere than it says"):
         frontier.check()
     frontier._records._reader.execute("DELETE FROM links WHERE row = 7")
     with pytest.raises(StorageError, match="row 7 of its links is missing"):

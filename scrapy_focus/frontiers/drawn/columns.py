@@ -349,12 +349,12 @@ class Columns:
         require(len(self._arm) == len(self._host) == len(self.age) == n, "the columns have other lengths")
         require(len(self._vectors) == n * self.width, "the vectors are not one for each slot")
         waiting = [slot for slot in range(n) if self.waits(slot)]
-        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} wait")
+        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} are queued")
         require(sorted(self._free) == sorted({*range(n)} - {*waiting}), "the free slots are not those that are")
         counts = np.bincount([self._host[slot] for slot in waiting], minlength=len(self.hosts))
         require(np.array_equal(counts, self.host_waiting), "the counts of the hosts are not those of their links")
         found = [slot for arm, members in enumerate(self._arms) for slot in self._check_arm(arm, members)]
-        require(sorted(found) == waiting, "a link stands in no arm, or in two")
+        require(sorted(found) == waiting, "a link is in no arm, or in two")
         if self._flat is not None:
             lengths = [len(chunk) for members in self._arms for chunk in members.chunks]
             require(list(self._flat[1]) == lengths, "the chunks have other lengths than they say")

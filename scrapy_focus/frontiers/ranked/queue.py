@@ -271,11 +271,11 @@ class Queue:
     def check(self) -> None:
         """Raise FrontierError if an invariant is broken; linear."""
         waiting = [slot for slot in range(len(self.pair)) if self.pair[slot] >= 0]
-        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} wait")
+        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} are queued")
         require(len(self.age) == len(self.record) == len(self.rank), "the columns have other lengths")
         self.pairs.check(len(self._arms))
         found = [slot for pair in range(len(self._queues)) for slot in self._check_pair(pair)]
-        require(sorted(found) == waiting, "a link stands in no queue, or in two")
+        require(sorted(found) == waiting, "a link is in no queue, or in two")
         for arm, pairs in enumerate(self._pairs_by_arm()):
             self._check_arm(arm, pairs)
         unused = {slot for slot, flags in enumerate(self._flags) if not flags and self.pair[slot] < 0}
@@ -296,7 +296,7 @@ class Queue:
         order = [self._goodness(slot) for slot in slots]
         require(len(slots) == count, f"{where} counts {count} links, not {len(slots)}")
         require(all(self.pair[slot] == pair for slot in slots), f"{where} holds a link of another")
-        require(head in slots if slots else head < 0, f"the head of {where} does not wait in it")
+        require(head in slots if slots else head < 0, f"the head of {where} is not queued in it")
         require(not slots or self._goodness(head) == max(order), f"the head of {where} is not its best link")
         require(head < 0 or self._flags[head] & NOTED, f"the head of {where} is not noted")
         queue = self._queues[pair]

@@ -100,7 +100,7 @@ class RankedMachine(LedgerMachine[Ranked]):
         """Compare what an arm holds with the model."""
         found = list(self.frontier.scan(arm))
         keys = sorted(each.key for each, _ in found)
-        require(keys == sorted(self.keys_in(arm)), f"scan({arm}) gave other links than those that wait there")
+        require(keys == sorted(self.keys_in(arm)), f"scan({arm}) gave other links than those queued there")
         for each, place in found:
             waits = self.model.waiting[each.key]
             got = place.arm, place.rank, as_tuple(place.memo), place.method

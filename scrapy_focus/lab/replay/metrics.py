@@ -255,7 +255,7 @@ METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
     ),
     "stop_lost": Metric(
         "Lost by stopping early", "% of what was found", "less",
-        "What that rule would have missed of what the crawl found.",
+        "Finds of the crawl that the rule would have missed.",
         lambda harvest: early_stop(harvest, Plateau()).lost,
     ),
     "found": Metric("Found", "worth", "more", "What was found in all.", lambda harvest: harvest.found[-1]),
@@ -270,11 +270,11 @@ METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
         lambda harvest: harvest.target_bytes[-1] + harvest.other_bytes[-1],
     ),
     "missed": Metric(
-        "Missed", "URLs", "less", "URLs asked for of which the recording does not know what they answer.",
+        "Missed", "URLs", "less", "Requested URLs without a recorded answer.",
         lambda harvest: harvest.missed,
     ),
     "coverage": Metric(
-        "Coverage", "0 to 1", "more", "Share of the URLs asked for whose answer the recording knows.",
+        "Coverage", "0 to 1", "more", "Share of the requested URLs that have a recorded answer.",
         lambda harvest: harvest.coverage,
     ),
     "seconds": Metric(

@@ -50,8 +50,8 @@ class Choice(NamedTuple):
         index = (self.own + self.later) / self.cost
         times = self.score / index if index > _NOTHING else 1.0
         return Part(
-            f"expected finds: {_said(self.own)} here and {_said(self.later)} later, times {times:.2g} for what this "
-            "link says",
+            f"expected finds: {_said(self.own)} here and {_said(self.later)} later, times {times:.2g} for this "
+            "link",
             {
                 "own": round(self.own, 4), "later": round(self.later, 4), "cost": round(self.cost, 4),
                 "times": round(times, 4),

@@ -164,8 +164,8 @@ class BranchingBandit(Policy):
     horizon: int = parameter("Pulls that are planned ahead.", default=4, at_least=0)
     noise: float = parameter("Spread of the noise, 1 for Thompson sampling.", default=1.0, at_least=0)
     explore: float = parameter(
-        "Share of the pulls in which a link of the best arm is drawn at random; until the first page led to a target, "
-        "all are. Of start requests the first that was given is taken in place of a random one.",
+        "Share of the pulls that take a random link of the best arm; until the first page led to a target, all do. "
+        "Of start requests the first one is taken instead.",
         default=0.05,
         at_least=0,
         at_most=1,

@@ -162,7 +162,7 @@ def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
 
 def _check_column(name: str, column: _Column, array: NDArray[Any], quantities: Mapping[str, int]) -> None:
     if array.ndim != column.dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
+        raise ValueError(f"{name} has the shape {array.shape}, or invalid numbers")
     if column.length and len(array) != quantities[column.length]:
         raise ValueError(f"{name} has {len(array)} rows, there are {quantities[column.length]} {column.length}")
     if array.size and np.abs(array).max() > _LARGEST:

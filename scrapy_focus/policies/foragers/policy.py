@@ -148,8 +148,8 @@ class Foragers(Policy):
         at_most=1,
     )
     explore: float = parameter(
-        "Share of the steps in which it visits a page of its weblog again, though more is expected of new ones. In "
-        "as many choices those have a request whose turn it is, though others expect more.",
+        "Share of the steps that revisit a page of the weblog, although more is expected of new ones. In as many "
+        "choices the request goes to the forager with the turn, although others expect more.",
         default=0.1,
         at_least=0,
         at_most=1,
