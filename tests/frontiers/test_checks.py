@@ -411,7 +411,7 @@ DRAWN = {
     DrawsFromBusyHosts: "which are busy or closed|gave links of the arms",
     DrawsFromClosedHosts: "which are busy or closed|gave links of the arms",
     DrawsOneTooFew: "gave links of the arms",
-    DrawsOldVectors: "which nothing has|draw.None. gave",
+    DrawsOldVectors: "which no link queued|draw.None. gave",
     DrawsByMappingOtherwise: "gave other links",
     DrawsAllButOne: "draw.None. gave",
     DrawsWhoeverCameHere: "than a new frontier",
