@@ -221,8 +221,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     try:
         if job.is_new and not may_begin:
             raise StorageError(
-                f"{folder} no longer has a crawl: restore it, or end the crawl with focus stop, and use "
-                "another JOBDIR"
+                f"{folder} no longer has a crawl: restore it, or end the crawl with focus stop, and use another JOBDIR"
             )
         crawl = make_crawl(
             config, config.make_policy(), job, goal=RemoteGoal(config.goal), clock=clock_of(settings), is_shared=True

@@ -96,9 +96,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
         if missing or "description" not in state:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise StorageError(
-            f"the state of the crawl in {where} cannot be read ({error!r}); see focus check"
-        ) from error
+        raise StorageError(f"the state of the crawl in {where} cannot be read ({error!r}); see focus check") from error
     return dict(state)
 
 
