@@ -157,6 +157,16 @@ def test_a_dry_run_sends_nothing(files: MockSite, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_pipe_may_close_early() -> None:
+    """``focus files URL --dry-run | head -1`` ends without a traceback."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [sys.executable, "-m", "scrapy_focus", "files", "https://example.org/", "--dry-run"]
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_urls_go_to_a_pipe(files: MockSite, tmp_path: Path) -> None:
     """With ``-`` standard output has only the URLs, copies once, and nothing is stored."""
     said, logged = run(tmp_path, "files", files.url("/"), "--types", "pdf,csv", "--out", "-", *FAST)

@@ -5,6 +5,7 @@ Scrapy imports every command whenever it starts, so a command imports its depend
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import abstractmethod
 from pathlib import Path
@@ -72,6 +73,10 @@ class FocusCommand(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
             self.exitcode = self.work(args, opts)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of a pipe needs no more, such as head
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = 0
         except FocusError as error:
             print(one_line(f"Error: {error}"), file=sys.stderr)
             self.exitcode = 2 if isinstance(error, MissingPackageError) else 1
