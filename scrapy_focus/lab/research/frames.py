@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.printable import printable
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def _site(comparison: Comparison, name: str) -> dict[str, float]:
 
 
 def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ConfigError(f"to_frame() needs pandas ({error}): pip install 'scrapy-focus[lab]'") from error
+    require_extra("to_frame()", "lab", "pandas")
+    import pandas
+
     return pandas
