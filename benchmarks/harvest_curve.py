@@ -1,8 +1,8 @@
-"""The picture docs/_static/harvest.png: targets found against requests sent, in live crawls over HTTP.
+"""The picture benchmarks/harvest.png: targets found against requests sent, in live crawls over HTTP.
 
 Measured as in ``real_sites.py``, with the whole curve: the mean over the seeds, and a band from the least to the most. ::
 
-    python benchmarks/harvest_curve.py portal sklearn2 --seeds 5 --output docs/_static/harvest.png
+    python benchmarks/harvest_curve.py portal sklearn2 --seeds 5 --output benchmarks/harvest.png
 """
 
 from __future__ import annotations
