@@ -9,7 +9,7 @@ an exhaustive crawl. ``BranchingBandit`` looks for files, to show that this is a
 answer is a page, including a file.
 
 Random orders are crawled with several seeds, with mean and standard deviation. Not measured: time, and links that
-lead off the site. ``scrapy focus-compare SITE.sqlite --importance pagerank --hot 0.02`` shows the same for your own
+lead off the site. ``focus compare SITE.sqlite --importance pagerank --hot 0.02`` shows the same for your own
 sites. ::
 
     python benchmarks/sites.py fetch ghc sklearn2 statsm

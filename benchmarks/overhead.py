@@ -14,7 +14,7 @@ keeps requests in its default disk queue, PickleLifoDiskQueue: last in, first ou
 without a JOBDIR. The crawls are exhaustive, so that all orders fetch the same. What survives a ``kill -9`` differs:
 nothing of that queue, everything of ours (``scale.py``, ``long_crawl.py``).
 
-With ``--files`` it measures ``scrapy focus-files``, complete and without some parts, over as many requests as the
+With ``--files`` it measures ``focus files``, complete and without some parts, over as many requests as the
 site has pages. The optional parts are: links that differ in irrelevant parameters, the panel, and the folder (files,
 list, notes of the crawl, page at the end, and the JOBDIR in it).
 """
@@ -77,7 +77,7 @@ FILES: dict[str, dict[str, str]] = {
 
 
 def find(spider: Path, root: str, settings: dict[str, str], *, pages: int) -> tuple[float, int]:
-    """CPU seconds and responses of ``focus-files`` with a budget of so many requests."""
+    """CPU seconds and responses of ``focus files`` with a budget of so many requests."""
     settings = dict(settings)
     out = settings.pop("out")
     command = [sys.executable, "-m", "scrapy_focus", "files", root, "--budget", str(pages), "--out", out]

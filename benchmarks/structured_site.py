@@ -8,7 +8,7 @@ documentation gives, and with two lines in their place; eight requests in flight
 sites that a browser puts together.
 
 Without a type it says which types there are, and on how many pages. A recording has the pages if it is made with
-``--bodies``; ``scrapy focus-record SITE.sqlite --folder FOLDER --bodies`` makes one of a folder of yours. ::
+``--bodies``; ``focus record SITE.sqlite --folder FOLDER --bodies`` makes one of a folder of yours. ::
 
     python benchmarks/sites.py fetch lohelp ghc
     python benchmarks/sites.py record --bodies lohelp ghc

@@ -1,4 +1,4 @@
-"""``scrapy focus-check``: verify and repair the files of a crawl."""
+"""``focus check``: verify and repair the files of a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-keywords``: more keywords of a topic, from pages on it and from word vectors."""
+"""``focus keywords``: more keywords of a topic, from pages on it and from word vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-report``: write the page and the table of a crawl from the current content of its folder."""
+"""``focus report``: write the page and the table of a crawl from the current content of its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-status``: show the JOBDIR of a crawl, running, stopped or killed, or the crawls of a cluster."""
+"""``focus status``: show the JOBDIR of a crawl, running, stopped or killed, or the crawls of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-stop``: end a crawl on several machines, for all of its workers."""
+"""``focus stop``: end a crawl on several machines, for all of its workers."""
 
 from __future__ import annotations
 

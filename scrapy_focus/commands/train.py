@@ -1,4 +1,4 @@
-"""``scrapy focus-train``: train and evaluate a relevance model on example pages."""
+"""``focus train``: train and evaluate a relevance model on example pages."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class ShowsTables(Protocol):
     """Shows tables about itself."""
 
     def tables(self) -> list[PolicyTable]:
-        """Return tables about the policy, for the panel of a crawl, its page and ``focus-status``.
+        """Return tables about the policy, for the panel of a crawl, its page and ``focus status``.
 
         It may take time linear in the policy's state: it is called now and then, and at the end. It changes nothing.
         """

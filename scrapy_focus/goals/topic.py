@@ -31,7 +31,7 @@ class TopicGoal:
     Parameters
     ----------
     relevance
-        The model, or the file that ``scrapy focus-train`` wrote; or, as a dict, examples and keywords: see
+        The model, or the file that ``focus train`` wrote; or, as a dict, examples and keywords: see
         :func:`~scrapy_focus.topic.models.relevance_of`.
     threshold
         Pages of at least this probability are on the topic.

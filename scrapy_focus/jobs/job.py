@@ -199,13 +199,13 @@ class Job:
             if number < max(journals) and (lost or number + 1 not in journals):
                 raise StorageError(
                     f"{path} is damaged, or the one after it is missing, and later ones exist: run scrapy "
-                    "focus-check --fix on the JOBDIR, which says what can be kept"
+                    "focus check --fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
             if whole := sum(1 for _ in whole_behind(path, end)):
                 raise StorageError(
                     f"{path} is damaged at byte {end:,}, and {whole:,} later events are intact: run scrapy "
-                    "focus-check on the JOBDIR, which says what is lost, and --fix to resume without them"
+                    "focus check on the JOBDIR, which says what is lost, and --fix to resume without them"
                 )
             logger.warning("the last %d bytes of %s are cut off or damaged, and skipped", lost, path)
         self._journal = Journal(path, keep=end)

@@ -104,7 +104,7 @@ def _begin_anew(
 ) -> None:
     """Have a new policy place all links of a crawl as seeds, and choose the picks in flight.
 
-    It is used after ``focus-check`` dropped the old policy. Links are placed in the order in which they were found,
+    It is used after ``focus check`` dropped the old policy. Links are placed in the order in which they were found,
     some tens of thousands at a time, and are stored with the same notes: after a kill meanwhile, this starts again,
     with the same links and the same randomness.
     """

@@ -23,7 +23,7 @@ _GIVEN = ("positive", "negative", "keywords", "frequency")  # the possible sourc
 
 
 def load_relevance(path: str | PathLike[str]) -> Topic:
-    """Return the model in a file that ``save`` or ``scrapy focus-train`` wrote, of any kind.
+    """Return the model in a file that ``save`` or ``focus train`` wrote, of any kind.
 
     Raises
     ------

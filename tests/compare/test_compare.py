@@ -601,7 +601,7 @@ def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path
     assert pair["n"] == 4
     assert len(json.loads((folder / "curves.json").read_text())) == 8
     words = data["command"].split()
-    assert words[:2] == ["scrapy", "focus-compare"]
+    assert words[:2] == ["focus", "compare"]
     assert f"short={user}.Short:sign=-1" in words
     assert words[words.index("--seeds") + 1] == "0,4"
     assert words[words.index("--latency") + 1] == "recorded"

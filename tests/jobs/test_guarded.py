@@ -182,7 +182,7 @@ def test_a_journal_that_is_damaged_in_the_middle(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 0xFF
     journal.write_bytes(content)
     job = Job(folder)
-    with pytest.raises(StorageError, match="focus-check"):
+    with pytest.raises(StorageError, match="focus check"):
         Crawl(BreadthFirst(), job=job)
     job.close()
     assert journal.read_bytes() == content
@@ -281,7 +281,7 @@ def test_a_journal_that_has_no_number(tmp_path: Path) -> None:
     run(folder)
     with closing(sqlite3.connect(folder / "frontier.sqlite")) as database, database:
         database.execute("UPDATE notes SET value = ? WHERE name = 'journal'", (b"x",))
-    with pytest.raises(StorageError, match="focus-check") as raised:
+    with pytest.raises(StorageError, match="focus check") as raised:
         Job(folder)
     lock(folder).release()
     assert raised.value  # and with it all that it refers to, including the job

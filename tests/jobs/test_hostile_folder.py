@@ -149,7 +149,7 @@ def test_a_policy_of_another_class_is_refused(made: Path, tmp_path: Path) -> Non
         (data,) = database.execute("SELECT value FROM notes WHERE name = 'policy'").fetchone()
     assert b"BranchingBandit" in data
     write(jobdir, "UPDATE notes SET value = ? WHERE name = 'policy'", pickle.dumps([1, 2]))
-    with pytest.raises(ResumeError, match=r"it is a list, not a BranchingBandit.*focus-check --fix --anew"):
+    with pytest.raises(ResumeError, match=r"it is a list, not a BranchingBandit.*focus check --fix --anew"):
         crawl_in(jobdir, BranchingBandit())
 
 

@@ -264,7 +264,7 @@ def test_a_wrong_letter_in_a_url_is_found(job: Path) -> None:
     (found,) = check_job(job, say=str).found
     assert found == f"1 link (row {row}, '{wrong}'): wrong checksum"
     crawl = Crawl(BreadthFirst(), strict=True, job=Job(job / "focus"), budget=Budget(requests=500))
-    with pytest.raises(StorageError, match=rf"row {row} of its links is not what was stored.*focus-check"):
+    with pytest.raises(StorageError, match=rf"row {row} of its links is not what was stored.*focus check"):
         to_the_end(crawl)
     kill(crawl)
     (done,) = [said for said in fixed(job) if "dropped" in said]

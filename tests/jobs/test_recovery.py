@@ -297,7 +297,7 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
         if len(content) > at and end != ends[-2]:  # whole events after the damage are not dropped silently
             world.restore(cut)
             with pytest.raises(
-                StorageError, match=rf"damaged at byte {end:,}, and \d+ later events are intact.*focus-check"
+                StorageError, match=rf"damaged at byte {end:,}, and \d+ later events are intact.*focus check"
             ):
                 world.open()
         else:

@@ -252,7 +252,7 @@ def test_notes_that_cannot_be_read_are_named(name: str, value: bytes, said: str,
     with pytest.raises(StorageError, match=f"the {name} in .* is damaged; see focus check"):
         resumed(BreadthFirst(), tmp_path)
     note(tmp_path, name, value)
-    with pytest.raises((ResumeError, StorageError), match=f"{said}.*focus-check"):
+    with pytest.raises((ResumeError, StorageError), match=f"{said}.*focus check"):
         resumed(BreadthFirst(), tmp_path)
 
 

@@ -1,1 +1,1 @@
-"""Find and store data files: ``scrapy focus-files``, ``scrapy crawl datasets``."""
+"""Find and store data files: ``focus files``, ``scrapy crawl datasets``."""

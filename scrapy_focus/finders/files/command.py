@@ -1,4 +1,4 @@
-"""``scrapy focus-files https://...``: as many files of a site as possible, with few requests."""
+"""``focus files https://...``: as many files of a site as possible, with few requests."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Find the most important pages of a site: ``scrapy focus-important``, ``scrapy crawl important``."""
+"""Find the most important pages of a site: ``focus important``, ``scrapy crawl important``."""

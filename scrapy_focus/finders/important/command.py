@@ -1,4 +1,4 @@
-"""``scrapy focus-important https://...``: the most important pages of a site, with few requests."""
+"""``focus important https://...``: the most important pages of a site, with few requests."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Watch a site for new articles: ``scrapy focus-watch``, ``scrapy crawl news``."""
+"""Watch a site for new articles: ``focus watch``, ``scrapy crawl news``."""

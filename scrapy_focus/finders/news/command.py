@@ -1,4 +1,4 @@
-"""``scrapy focus-watch https://... --rate 2000/day``: new articles on a site, soon after they appear."""
+"""``focus watch https://... --rate 2000/day``: new articles on a site, soon after they appear."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Find pages with structured data: ``scrapy focus-structured``, ``scrapy crawl structured``."""
+"""Find pages with structured data: ``focus structured``, ``scrapy crawl structured``."""

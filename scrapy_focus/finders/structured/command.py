@@ -1,4 +1,4 @@
-"""``scrapy focus-structured URL... --types Recipe``: pages with structured data, and that data."""
+"""``focus structured URL... --types Recipe``: pages with structured data, and that data."""
 
 from __future__ import annotations
 

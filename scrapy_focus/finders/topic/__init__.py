@@ -1,1 +1,1 @@
-"""Find pages on a topic, on any host: ``scrapy focus-topic``, ``scrapy crawl topic``."""
+"""Find pages on a topic, on any host: ``focus topic``, ``scrapy crawl topic``."""

@@ -1,4 +1,4 @@
-"""``scrapy focus-topic URL... --examples DIR``: pages on a topic, on many hosts."""
+"""``focus topic URL... --examples DIR``: pages on a topic, on many hosts."""
 
 from __future__ import annotations
 

@@ -69,10 +69,10 @@ class TopicSpider(FollowingSpider):
         Folder with example pages (``.txt``, ``.html``): pages on the topic in ``positive`` and, optionally, others in
         ``negative``. They are stored in the ``JOBDIR``, so a crawl can resume without the folder.
     model
-        A file that ``scrapy focus-train`` wrote, instead of examples.
+        A file that ``focus train`` wrote, instead of examples.
     keywords
         Words and phrases of the topic, separated by commas, or a file with one per line, such as the output of
-        ``scrapy focus-keywords``. They are looked up in pages and links; with a ``model``, only in links.
+        ``focus keywords``. They are looked up in pages and links; with a ``model``, only in links.
     frequency
         The share of all pages that are on topic, if you know it: ``0.03``. By default, it is estimated.
     per_domain

@@ -1,1 +1,1 @@
-"""Commands of the laboratory: ``scrapy focus-record``, ``scrapy focus-compare``."""
+"""Commands of the laboratory: ``focus record``, ``focus compare``."""

@@ -1,4 +1,4 @@
-"""``scrapy focus-compare``: which policy finds more with fewer requests, on sites that were recorded."""
+"""``focus compare``: which policy finds more with fewer requests, on sites that were recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy focus-record``: a web site in one file, from the live site or from an archive."""
+"""``focus record``: a web site in one file, from the live site or from an archive."""
 
 from __future__ import annotations
 

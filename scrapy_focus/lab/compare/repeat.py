@@ -53,7 +53,7 @@ def command_of(comparison: Comparison, metric: str) -> str:
         "--baseline": comparison.baseline,
         "--metric": metric,
     }
-    words = ["scrapy", "focus-compare"]
+    words = ["focus", "compare"]
     words += [str(facts.path) if facts else name for name, facts in comparison.sites.items()]
     for policy in comparison.policies:
         words += ["--policy", str(policy)]

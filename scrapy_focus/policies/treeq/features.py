@@ -189,7 +189,7 @@ class LinkReader:
     keywords
         Words and phrases, see :class:`~scrapy_focus.learn.matching.Keywords`.
     relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; without one, the probability is 0.
+        A classifier of texts, or the file of one that ``focus train`` wrote; without one, the probability is 0.
     """
 
     def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None) -> None:

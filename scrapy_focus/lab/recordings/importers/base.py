@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Importer(Protocol):
     """Provides the answers of a site.
 
-    Any class of this shape can be named on the command line, ``scrapy focus-record SITE.sqlite --importer
+    Any class of this shape can be named on the command line, ``focus record SITE.sqlite --importer
     my.module.MyImporter SOURCE ...``, which calls it with the sources, ``MyImporter(*sources)``. For an unusable
     source it raises :class:`~scrapy_focus.core.errors.RecordingError`, there or in its methods; the command shows the
     message in one line.
