@@ -154,7 +154,7 @@ def test_the_leader_alone_bounds_what_is_out(site: MockSite, tmp_path: Path) -> 
     """Workers use all their leases, and a limit of their own is an error."""
     result = share(Follower, tmp_path / "1", seeds=[site.url("/page/0/20")])
     assert [worker.scheduler.choices.room for worker in result.workers] == [None, None]
-    with pytest.raises(ConfigError, match="FOCUS_MOST_OUT does not work"):
+    with pytest.raises(ConfigError, match="does not yet support FOCUS_MOST_OUT"):
         share(Follower, tmp_path / "2", {"FOCUS_MOST_OUT": 4}, seeds=[site.url("/ok")])
 
 

@@ -460,7 +460,7 @@ def test_bad_arguments_are_refused_before_anything_runs(
 
 def test_sites_have_to_be_there_and_get_names_of_their_own(sites: list[Path], tmp_path: Path) -> None:
     """A missing recording is an error; files of the same name in two folders are told apart."""
-    with pytest.raises(RecordingError, match="focus-record"):
+    with pytest.raises(RecordingError, match="focus record"):
         compare(["BFS"], [tmp_path / "none.sqlite"])
     with pytest.raises(ConfigError, match="given twice"):
         compare(["BFS"], [sites[0], sites[0]])

@@ -60,7 +60,7 @@ def test_an_unknown_command_is_refused_with_the_nearest(
 ) -> None:
     """In one line, with status 2."""
     line = said(capsys, word, expect=2)
-    assert line.startswith("Error: there is no command focus ")
+    assert line.startswith("Error: unknown command focus ")
     assert hint in line
     assert line.count("\n") == 1
 

@@ -523,7 +523,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     """A failed write raises an error of this package, and leaves the old files."""
     make(tmp_path, [line(1)])
     (tmp_path / "index.html").mkdir()
-    with pytest.raises(StorageError, match=r"cannot be written.*focus-report"):
+    with pytest.raises(StorageError, match=r"cannot be written.*focus report"):
         write_report(tmp_path)
 
 

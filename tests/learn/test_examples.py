@@ -66,7 +66,7 @@ def test_folders_without_examples(tmp_path: Path) -> None:
     (tmp_path / "blank").mkdir()
     (tmp_path / "blank/a.html").write_text("<script>x</script>")
     for name, said in (
-        ("none", "is no folder"),
+        ("none", "is not a folder"),
         ("empty", "has no example pages, .txt, .html or .htm (it is empty)"),
         ("other", "there is only report.pdf"),
         ("blank", "none of the 1 files"),

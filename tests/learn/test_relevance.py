@@ -203,7 +203,7 @@ def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as raised:
             load_relevance(path)
         assert str(path) in str(raised.value)
-        assert "focus-train" in str(raised.value) or path == tmp_path
+        assert "focus train" in str(raised.value) or path == tmp_path
 
 
 def test_no_pickle_in_a_file_is_run(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_links_of_pages_worth_something_come_first_and_equal_ones_in_the_order_i
         ({"explore": float("nan")}, "explore is a number"), ({"explore": True}, "explore is a number"),
         ({"decay": "linear"}, "decay is one of"), ({"decay_every": 0}, "decay_every"),
         ({"decay_every": 10.5}, "decay_every is a whole number"), ({"classifier": "forest"}, "classifier is one of"),
-        ({"classifier": "static"}, "focus-train"), ({"model": "x.npz"}, "focus-train"), ({"model": 7}, "model is a text"),
+        ({"classifier": "static"}, "focus train"), ({"model": "x.npz"}, "focus train"), ({"model": 7}, "model is a text"),
         ({"classifier": "static", "model": "nowhere.npz"}, "nowhere.npz"), ({"places": 1}, "places is True or False"),
         ({"per_domain": 0}, "per_domain"), ({"per_domain": True}, "per_domain"), ({"per_domain": 2.0}, "per_domain"),
         ({"candidates": 0}, "candidates"), ({"candidates": 2.5}, "candidates is a whole number"),

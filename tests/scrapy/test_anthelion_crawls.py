@@ -1,4 +1,4 @@
-"""Live crawls with the bandit of hosts: one settings line, a model that ``focus-train`` wrote, and what it refuses."""
+"""Live crawls with the bandit of hosts: one settings line, a model that ``focus train`` wrote, and what it refuses."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_model_that_focus_train_wrote_judges_links(
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"score": "beste"}, "score is one of"), ({"classifier": "static"}, "focus-train"),
+        ({"score": "beste"}, "score is one of"), ({"classifier": "static"}, "focus train"),
         ({"classifier": "static", "model": "no.npz"}, "no.npz"), ({"scores": "best"}, "scores"),
     ],
 )  # fmt: skip

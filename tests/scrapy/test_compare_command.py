@@ -279,7 +279,7 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
             ["one.sqlite", "--structured", "Evnt"],
             "--structured: 'Evnt' is not a type of schema.org; did you mean Event?",
         ),
-        (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
+        (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be loaded: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is not a goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something other than a comparison"),
         (["one.sqlite", "--metric", "pst_5"], "say which ones are important (--importance pagerank)"),

@@ -110,7 +110,7 @@ def test_a_cut_file_is_marked_and_asked_for_again(tmp_path: Path) -> None:
         rows = list(csv.DictReader((tmp_path / "files.csv").read_text("utf-8-sig").splitlines()))
         assert {row["name"] for row in rows if row["cut"] == "yes"} == cut
         page = (tmp_path / "index.html").read_text()
-        assert "4 files were cut: the server sent only a part of them." in page
+        assert "4 files were cut: the server sent only part of them." in page
         assert page.count(" B, cut</td>") == 4
         assert not [record for record in found.records if record.levelname == "ERROR"]
         site.log.clear()

@@ -207,14 +207,17 @@ def test_positives_or_keywords_alone_are_enough(herbs: Herbs, tmp_path: Path, ki
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["crawl", "topic", "-a", "seeds=http://a.test/", "-a", "examples=nowhere"], "nowhere/positive is no folder"),
+        (
+            ["crawl", "topic", "-a", "seeds=http://a.test/", "-a", "examples=nowhere"],
+            "nowhere/positive is not a folder",
+        ),
         (["crawl", "topic", "-a", "seeds=http://a.test/", "-a", "examples=HALF"], "positive has no example pages"),
         (
             ["crawl", "topic", "-a", "seeds=http://a.test/", "-a", "keywords=bees", "-a", "frequency=3"],
             "frequency is '3'",
         ),
         (["crawl", "topic", "-a", "seeds=http://a.test/", "-a", "keywords=!"], "keywords is"),
-        (["focus-topic", "a.test", "--examples", "nowhere"], "nowhere/positive is no folder"),
+        (["focus-topic", "a.test", "--examples", "nowhere"], "nowhere/positive is not a folder"),
         (["focus-topic", "a.test", "--examples", "HALF"], "positive has no example pages"),
         (["focus-topic", "a.test", "--keywords", "bees", "--frequency", "3"], "--frequency is '3'"),
         (["focus-topic", "a.test", "--keywords", "!"], "keywords is"),

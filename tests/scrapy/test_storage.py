@@ -180,7 +180,7 @@ def test_a_damaged_file(site: MockSite, tmp_path: Path, begun: list[str]) -> Non
     for damage, broken in damages.items():
         file.write_bytes(broken)
         before = content(file.parent)
-        check_stopped(run(begun), str(file), "focus-check" if damage in ("truncated", "overwritten") else "")
+        check_stopped(run(begun), str(file), "focus check" if damage in ("truncated", "overwritten") else "")
         assert len(site.log) == asked, damage
         assert content(file.parent) == before, damage
     file.write_bytes(whole)
@@ -192,7 +192,7 @@ def test_a_journal_that_is_gone(site: MockSite, tmp_path: Path, begun: list[str]
     folder, asked = tmp_path / "job" / "focus", len(site.log)
     (journal,) = folder.glob("journal.*")
     kept = journal.rename(tmp_path / journal.name)
-    check_stopped(run(begun), journal.name, "is missing", "focus-check --fix")
+    check_stopped(run(begun), journal.name, "is missing", "focus check --fix")
     assert len(site.log) == asked
     kept.rename(journal)
     check_finished(run(begun), site)

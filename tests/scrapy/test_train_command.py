@@ -144,7 +144,7 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "--frequency", "3 %"), 2, "--frequency is '3 %'; it takes a share"),
         ((*TRAIN, "--neural", "--frequency", "0.03"), 2, "--frequency is for the linear model"),
         ((*TRAIN, "--epochs", "3"), 2, "--epochs needs --neural"),
-        (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
+        (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is not a folder"),
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
 )
