@@ -114,7 +114,7 @@ def test_a_name_that_is_none_is_said(name: str, capsys: pytest.CaptureFixture[st
     """A wrong name of a policy ends the command with a sentence, before anything is run."""
     with pytest.raises(SystemExit):
         structured.main(["--policies", name, "--output", str(tmp_path / "runs.json")])
-    assert f"{name!r} is no policy" in capsys.readouterr().err
+    assert f"{name!r} is not a policy" in capsys.readouterr().err
 
 
 def test_resumes_and_prints_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ RANKED = {
     ReleasesElsewhere: r"its best rank|the best is|with the place|states\(\) says",
     ReleasesBehindItsEquals: r"the best is|drop|states\(\) says",
     CountsEveryPush: r"push\(\) said",
-    MovesWhatFlies: r"push\(\) said|links wait",
+    MovesWhatFlies: r"push\(\) said|links are queued",
     LosesPayloads: "came out as|gave Link",
     LosesMemos: "with the place|gave the place",
     LosesOrigins: "came out as",

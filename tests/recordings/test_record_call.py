@@ -90,6 +90,7 @@ def test_bodies_are_kept_where_they_are_asked_for(folder: Path, tmp_path: Path) 
         ("https://example.org/", {"budget": 0}, "give at least 1 URL, or None for all"),
         ("https://example.org/", {"root": "https://example.org/a"}, "a live site starts at its source"),
         (StatisticsPortal(pages=200), {"settings": {"DOWNLOAD_DELAY": 0}}, "the source is a copy of one"),
+        (StatisticsPortal(pages=200), {}, "this site is endless; give a budget, or make it with endless=False"),
     ],
 )
 def test_what_cannot_be_recorded_is_said(tmp_path: Path, source: Any, given: dict[str, Any], message: str) -> None:
@@ -105,5 +106,5 @@ def test_a_file_holds_one_source(folder: Path, tmp_path: Path) -> None:
     record(folder, path)
     before = path.read_bytes()
     with pytest.raises(RecordingError, match=r"holds the folder .*, not StatisticsPortal\(.*name another file"):
-        record(StatisticsPortal(pages=200), path)
+        record(StatisticsPortal(pages=200), path, budget=25)
     assert path.read_bytes() == before

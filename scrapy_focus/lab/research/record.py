@@ -64,7 +64,7 @@ def record(
     path
         SQLite file to write.
     budget
-        How many URLs the recording holds at most; ``None``: all that links lead to.
+        How many URLs the recording holds at most; ``None``: all that links lead to, which takes a site that ends.
     root
         URL of the first page, where ``source`` is not one.
     bodies
@@ -95,6 +95,10 @@ def record(
             _record_live(source, path, left, [flag for flag, is_on in flags.items() if is_on], settings or {})
     elif render or not files or settings:
         raise ConfigError("record(): files, render and settings are for a live site, and the source is a copy of one")
+    elif budget is None and getattr(source, "endless", False):
+        raise ConfigError(
+            f"record({brief(source)}): this site is endless; give a budget, or make it with endless=False"
+        )
     else:
         _record_copy(_importer_of(source), path, left, root=root, bodies=bodies)
     return RecordedSite(path)
