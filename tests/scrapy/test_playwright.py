@@ -352,7 +352,7 @@ def test_a_browser_that_is_shared(site: MockSite, tmp_path: Path) -> None:
 
 def snippet() -> str:
     """Return the documentation's example of waiting for what scripts fetch."""
-    text = (Path(__file__).parents[2] / "docs" / "browser.rst").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "javascript.rst").read_text()
     blocks = text.split(".. code-block:: python\n")[1:]
     block = next(block for block in blocks if "wait_for_selector" in block)
     lines = []
