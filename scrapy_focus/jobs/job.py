@@ -296,7 +296,9 @@ class Job:
         if then is None:  # see focus-check --fix
             logger.warning("the original settings of the crawl in %s are unknown", self.folder)
             return now
-        now = now | {name: then[name] for name in may_change if name in then}
+        unknown = {name for name in may_change if name not in then}  # to the version that began it
+        now = {name: value for name, value in now.items() if name not in unknown}
+        now |= {name: then[name] for name in may_change if name in then}
         if differing := differences(then, now):
             other = then.get("policy") != now.get("policy")
             named = f" (FOCUS_POLICY = {then.get('policy')!r})" if other else ""

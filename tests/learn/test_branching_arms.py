@@ -568,3 +568,22 @@ def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
     """A value that cannot be used is refused, and the message says what is allowed."""
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))}.*{next(iter(wrong))}"):
         BranchingArms(**wrong)
+
+
+def test_what_pages_reveal_is_worth_at_most_half_of_a_target() -> None:
+    """A list that reveals ten pages a pull may look better than a file, but its links have yet to be pulled."""
+    arms = portal()
+    arms.plan(awake(DATASETS, LISTS))
+    worth = arms.worth(None)._replace(later=np.array([0.0, 0.4, 30.0, -0.1]))
+    bounded = arms.bounded(worth)
+    assert worth.indices[LISTS] > worth.indices[FILES] > bounded.indices[LISTS] > bounded.indices[DATASETS] > 0
+    assert bounded.later[LISTS] <= 0.5 * worth.indices[FILES]
+    assert bounded.later[[FILES, NEWS]].tolist() == [0.0, -0.1]
+    assert (bounded.own == worth.own).all()
+
+
+def test_without_targets_nothing_bounds_what_pages_reveal() -> None:
+    arms = BranchingArms(noise=0.0)
+    arms.new(PAGES)
+    worth = arms.worth(None)._replace(later=np.array([7.0]))
+    assert arms.bounded(worth).later.tolist() == [7.0]

@@ -257,7 +257,7 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     lists = {f"/list/{k}": listed(paths[10 * k : 10 * k + 10]) for k in range(30)}
     home = [*listed(list(lists), MENU), *listed(["/first.csv"], FILE)]
     web = Pages({"/": home, **lists}, {path: listed([f"{path}.csv"], FILE) for path in paths})
-    policy = BranchingBandit()
+    policy = BranchingBandit(prior="")
     run = crawl_web(web, policy, seed=1)
     assert run.files == 301
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]

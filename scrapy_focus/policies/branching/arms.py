@@ -30,6 +30,7 @@ _FIRST_OF_READER = np.array([0.245, 0.25])  # hits and pulls that are added to t
 _GENERAL = 200.0  # pulls of pages over which revealed links are averaged
 _BLOCK = 256  # arms drawn at once
 _READERS = 1024  # readers that are distinguished
+_MOST_AHEAD = 0.5  # of what the best target earns: the value of what a page reveals, per cost, at most
 _TINY = 1e-3  # lower bound of a parameter of a draw
 _ENTRIES = 1 << 17  # of all arms: links revealed, by pairs of arms
 _SHIFT = 20  # bits of an arm's number
@@ -331,6 +332,21 @@ class BranchingArms:
             return Worth(chance * each, self._later, costs)
         self._draw(chance, rng)
         return Worth(self._drawn[0, : self.n_arms] * each, self._drawn[1, : self.n_arms] * self._later, costs)
+
+    def bounded(self, worth: Worth) -> Worth:
+        """Return the same values, but for what pages reveal: per cost at most half of what the best target earns.
+
+        What a page reveals has yet to be pulled, and that costs requests, too. Where pages reveal many links, small
+        errors of each price add up, and a page would always look better than a link to a file. The order of pages by
+        this value stays.
+        """
+        targets = self.kinds == TARGETS
+        if not targets.any():
+            return worth
+        chance, each, costs = self._means = self._means or self._expected()
+        most = costs * _MOST_AHEAD * max(float((chance * each / costs)[targets].max()), _TINY)
+        later = -most * np.expm1(-worth.later / most)
+        return worth._replace(later=np.where((self.kinds == PAGES) & (worth.later > 0), later, worth.later))
 
     def _expected(self) -> _Means:
         shrink, kinds = self.shrink, self.kinds

@@ -41,7 +41,7 @@ _LONGEST = 512  # characters of a path; of a longer one, half of them from each 
 _SHAPE = 64  # characters of each part of the template of a path
 _READ = 200  # characters read of an anchor ...
 _NEAR = 60  # ... and of the text around it
-_ANY = 1  # a feature that every link has
+ANY = 1  # a feature that every link has
 
 
 class LinkHasher:
@@ -132,7 +132,7 @@ class LinkHasher:
         """Return the features of a link's position and page; any link's features are included."""
         beside = self._beside
         own = beside[f"{many}/{own_element(tag_path)}"]
-        return array("H", [*self._tag_paths[tag_path], beside[many], own, _ANY]).tobytes()
+        return array("H", [*self._tag_paths[tag_path], beside[many], own, ANY]).tobytes()
 
 
 def path_of(url: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from attrs import field
@@ -31,8 +31,10 @@ from scrapy_focus.policies.branching.coverage import Coverage
 from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of
+from scrapy_focus.policies.branching.folders import KEPT, Folders
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
+from scrapy_focus.policies.branching.prior import BUILT_IN, read_prior
 from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Templates
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
@@ -88,6 +90,11 @@ def _check_learned(path: str) -> None:
         read_learned(path)
 
 
+def _check_prior(path: str) -> None:
+    if path:
+        read_prior(path)
+
+
 @configurable
 class BranchingBandit(Policy):
     """A branching bandit over tag paths: it pulls the arm whose links earn most per cost, including what they reveal.
@@ -136,7 +143,7 @@ class BranchingBandit(Policy):
     summary: ClassVar[str] = (
         "Learns which places on a page lead to targets, in how many steps, and which of their links to take first."
     )
-    may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
+    may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned", "prior"))
     poor_last: ClassVar[bool] = True
 
     frontier: Drawn = field(init=False)
@@ -158,6 +165,12 @@ class BranchingBandit(Policy):
         "A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to start from.",
         default="",
         check=_check_learned,
+    )
+    prior: str = parameter(
+        "What other sites taught about links that lead to files, to start from where types are looked for: a file of "
+        f'``benchmarks/prior.py``, {BUILT_IN!r} for that of the package, or ``""`` for none.',
+        default=BUILT_IN,
+        check=_check_prior,
     )
     theta: float = parameter("Cosine similarity at which a tag path joins a cluster.", default=0.75, above=0, at_most=1)
     window: float = parameter("Pulls over which the record of an arm averages.", default=60.0, at_least=1)
@@ -208,12 +221,17 @@ class BranchingBandit(Policy):
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
+        self._folders = Folders()
         self.kinds = LinkKinds(self.looks_for)
         self.is_target = HashedLogistic()
         self.is_target.weights[
             self._hasher.anchor_features([*self.kinds.names, *(mission.words if self.words is None else self.words)])
         ] = _SAID
         self.leads = HashedLogistic()
+        self._has_prior = bool(self.prior and self.looks_for)
+        if self._has_prior:
+            features, weights = read_prior(self.prior)
+            self.leads.weights[features] = weights
         self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
         self._n_finds = 0
         self._revealed: dict[int, dict[int, int]] = {}
@@ -224,6 +242,11 @@ class BranchingBandit(Policy):
             self._recall(read_learned(self.learned))
             self._has_browser = mission.renders and bool(self.templates.direct)  # there was one
         super().open(frontier, rng, mission)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(
+            {"prior": "", "_has_prior": False, "_folders": Folders(), **state}
+        )  # some were added later
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if not links:
@@ -245,7 +268,8 @@ class BranchingBandit(Policy):
             arms.append(arm)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         self._note_revealed(links, arms, source)
-        places = [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
+        memos = self._folders.append(rows, paths).view(np.uint8)
+        places = [Placement(arm, 0.0, memo) for arm, memo in zip(arms, memos, strict=True)]
         for at in rendered:
             places[at] = places[at]._replace(method="RENDER")
         return places
@@ -270,7 +294,7 @@ class BranchingBandit(Policy):
         if self._until_plan <= 0 and self.arms.plan_on(awake, _PLANNED_AT_ONCE):
             self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
-        worth = self.arms.worth(self.rng)
+        worth = self.arms.bounded(self.arms.worth(self.rng))
         of_all = worth.indices
         indices = np.where(awake, of_all, -np.inf)
         again = self._look_again(awake, float(indices.max()))
@@ -309,10 +333,10 @@ class BranchingBandit(Policy):
         kind = int(self.arms.kinds[pick.arm])
         offset = float(self.kinds.odds([pick.url])[0])
         if target or not outcome.error:  # a failed pull is neither a target nor not one
-            odds = self.is_target.learn(row, float(target), offset=offset) - offset
+            odds = self.is_target.learn(row[:KEPT], float(target), offset=offset) - offset
             self.kinds.learn(pick.url, target)
         else:
-            odds = float(self.is_target.decide(row[None])[0])
+            odds = float(self.is_target.decide(row[None, :KEPT])[0])
         if kind != TARGETS:
             odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
         self.links.note(pick.arm, kind, odds)
@@ -383,7 +407,7 @@ class BranchingBandit(Policy):
         roots = np.sqrt(waiting * (kinds != TARGETS))
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
         drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # this query must not change any choice
-        odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
+        odds = self.leads.decide(self._folders.read(np.ascontiguousarray(drawn.vectors).view(np.uint16)))
         queued = waiting + self.arms.flying
         ahead = float(queued @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
         left, cost = self.coverage.left(queued, kinds, drawn.arms, odds, ahead=ahead), self.expected_cost()
@@ -659,7 +683,8 @@ class BranchingBandit(Policy):
         (n_arms,).
         """
         best = int(np.argmax(indices))
-        knows = bool(self._n_finds or self.learned) or self.arms.kinds[best] == TARGETS
+        is_primed = self._has_prior and best not in self._given
+        knows = bool(self._n_finds or self.learned) or is_primed or self.arms.kinds[best] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
         rivals = [best] if at_random else _rivals(indices, float(indices[best]))
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
@@ -688,17 +713,19 @@ class BranchingBandit(Policy):
         rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
         targets = self.arms.kinds[drawn.arms] == TARGETS
         if targets.all():
-            return self.is_target.decide(rows)
-        odds = self.leads.decide(rows)
+            return self.is_target.decide(rows[:, :KEPT])
+        odds = self.leads.decide(self._folders.read(rows))
         if targets.any():
-            odds[targets] = self.is_target.decide(rows[targets])
+            odds[targets] = self.is_target.decide(rows[targets, :KEPT])
         return odds
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
         """Learn what leads to targets; because few pages do, learn again from those. Return the prediction before
         that.
         """
+        numbers, row = row[KEPT:], self._folders.read(row[None])[0]
         odds = self.leads.learn(row, float(found))
+        self._folders.note(numbers, led=found)
         if found:
             full = self._n_finds == _MOST_FINDS
             self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = row
