@@ -1,17 +1,24 @@
-"""The baselines that every learned policy has to beat: breadth-first, depth-first, random."""
+"""The baselines that every learned policy has to beat: breadth-first, depth-first, words in the URL, random."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import configurable, parameter
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.policies.bases import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement
+
+#: Words that the URLs of files often contain.
+FILE_WORDS = ("pdf", "doc", "ppt", "xls", "csv", "download", "data", "publication")
+
+_LATER = 2.0**-40  # for each link found before; smaller than a word, whatever the size of the crawl
 
 
 class BreadthFirst(Ordering):
@@ -73,6 +80,58 @@ class DepthFirst(Ordering):
         if self.last_first:
             return super().place(links, source)
         return list(super().place(links[::-1], source))[::-1]
+
+
+def _lower(words: Collection[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.lower() for word in words))
+
+
+def _check_words(words: Collection[str]) -> None:
+    if not words or not all(word.strip() for word in words):
+        raise ConfigError("there is no word to look for; give at least one word, and no empty ones")
+
+
+@configurable
+class KeywordFirst(Ordering):
+    """Takes the links with the most of some words in their URL first.
+
+    The score of a link is the share of the words that its URL contains, in upper or lower case. Among equals, the link
+    found first is first. Nothing is learned. Other crawlers offer this rule, so it is what a learned policy has to
+    beat.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> policy = KeywordFirst()
+    >>> about, table = policy.place([Link("http://a/about", 1), Link("http://a/data/1.CSV", 2)], None)
+    >>> table.rank > about.rank
+    True
+    """
+
+    summary: ClassVar[str] = "Takes the links with the most words such as pdf, csv and data in their URL first."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"KEYWORDS": {}}
+    reads_page: ClassVar[bool] = False
+
+    words: Collection[str] = parameter(
+        "Words or other parts of a URL; their case does not matter.",
+        default=FILE_WORDS,
+        convert=_lower,
+        check=_check_words,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        self._found = 0
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        self._found += 1
+        url = link.url.lower()
+        return sum(word in url for word in self.words) - self._found * _LATER
+
+    def explain(self, pick: Pick) -> Reason:
+        url = pick.url.lower()
+        words = [word for word in self.words if word in url]
+        sentence = f"the URL contains {', '.join(words)}" if words else "the URL contains none of the words"
+        return Reason(depth_of(pick), Part(sentence, {"words": words, "score": round(len(words) / len(self.words), 3)}))
 
 
 class Random(Ordering):

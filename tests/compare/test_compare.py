@@ -477,8 +477,8 @@ def test_every_policy_has_a_name() -> None:
     assert {"TagPath", "Focused", "BreadthFirst", "Omniscient", "TagPathOffline"} <= known_policies().keys()
     assert not {"Informed", "Policy", "Ordering"} & known_policies().keys()
     assert list(paper_names()) == [
-        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "LINK-FLOOR", "OMNISCIENT", "WL",
-        "RL", "WLRL",
+        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR",
+        "OMNISCIENT", "WL", "RL", "WLRL",
         "TRES",
     ]  # fmt: skip
     for name, preset in paper_names().items():

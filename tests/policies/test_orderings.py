@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import Bandit, Crawl, Ordering, Policy, PolicyError, memory_frontier
+from scrapy_focus import Bandit, ConfigError, Crawl, Link, Ordering, Policy, PolicyError, memory_frontier
 from scrapy_focus.policies.bases import best_arm
-from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
+from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, KeywordFirst, Random
 from tests.made import fetch, link, links
 
 TREE = {1: [2, 3], 2: [4, 5], 3: [6], 4: [7]}
@@ -41,6 +41,48 @@ def test_depth_first() -> None:
 def test_depth_first_as_a_plain_stack() -> None:
     """The last link of the page fetched last is next."""
     assert order(DepthFirst(last_first=True)) == [1, 3, 6, 2, 5, 4, 7]
+
+
+def urls_in_order(policy: Policy, *paths: str) -> list[str]:
+    """Return the paths in the order in which a policy fetches them."""
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
+    crawl.add([Link(f"http://a.test{path}", key) for key, path in enumerate(paths)])
+    return [fetch(crawl).url.removeprefix("http://a.test") for _ in paths]
+
+
+def test_most_keywords_first() -> None:
+    """The URL with the most of the words is first, in any case; among equals the one found first."""
+    found = urls_in_order(KeywordFirst(), "/about", "/news", "/x.PDF", "/data/x.csv", "/data/", "/Download/Data/y.xls")
+    assert found == ["/Download/Data/y.xls", "/data/x.csv", "/x.PDF", "/data/", "/about", "/news"]
+
+
+def test_a_keyword_counts_once() -> None:
+    """A word counts once in a URL, however often it occurs there and in the list."""
+    assert urls_in_order(KeywordFirst(words=["A1", "a1", "b2"]), "/a1/a1", "/b2", "/c", "/b2/a1") == [
+        "/b2/a1", "/a1/a1", "/b2", "/c",
+    ]  # fmt: skip
+
+
+def test_other_keywords_replace_the_known_ones() -> None:
+    """With words of its own a policy knows no others."""
+    assert urls_in_order(KeywordFirst(words=["news"]), "/x.pdf", "/news") == ["/news", "/x.pdf"]
+
+
+def test_keywords_explain_a_choice() -> None:
+    """The reason names the words that the URL contains, and their share of all."""
+    crawl = Crawl(KeywordFirst(words=["csv", "data"]), frontier=memory_frontier, strict=True)
+    crawl.add([Link("http://a.test/about", 1), Link("http://a.test/x.csv", 2)])
+    reasons = [crawl.policy.explain(fetch(crawl)) for _ in range(2)]
+    assert [reason.parts[-1].numbers for reason in reasons] == [
+        {"words": ["csv"], "score": 0.5}, {"words": [], "score": 0.0},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [[], [""], ["csv", " "], "csv", [1]])
+def test_keywords_have_to_be_words(words: object) -> None:
+    """An empty list, an empty word, a text and a number are refused with the name of the parameter."""
+    with pytest.raises(ConfigError, match="words"):
+        KeywordFirst(words=words)
 
 
 def test_random_is_uniform() -> None:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
     Progress = Callable[[Run, int, int], object]
 
-POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
+POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "KEYWORDS", "RANDOM", "OMNISCIENT")
 #: Where crawls are judged by important pages.
-IMPORTANCE_POLICIES = ("PageRank=Importance", "back-links=Importance:by=backlinks", "BFS", "RANDOM", "BranchingBandit")
+IMPORTANCE_POLICIES = (
+    "PageRank=Importance", "back-links=Importance:by=backlinks", "BFS", "KEYWORDS", "RANDOM", "BranchingBandit",
+)  # fmt: skip
 _IMPORTANCE_METRICS = ("pst_5", "pcs_5", "requests_90")
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar

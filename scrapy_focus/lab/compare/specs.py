@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     PolicyLike: TypeAlias = "PolicySpec | str | type[Policy] | Policy | Callable[[], Policy]"
 
 
-#: The order of names: those of the SB-CLASSIFIER paper in its order, with the link floor before the other bound, and
-#: then all others.
-_ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "LINK-FLOOR", "OMNISCIENT")
+#: The order of names: those of the SB-CLASSIFIER paper in its order, with the words in URLs after the other baselines
+#: and the link floor before the other bound, and then all others.
+_ORDER = (
+    "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR", "OMNISCIENT",
+)  # fmt: skip
 
 
 class Preset(NamedTuple):

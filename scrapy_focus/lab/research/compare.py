@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Recording: TypeAlias = "str | Path | RecordedSite"
 
 #: What is compared where no policy is named.
-POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM")
+POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "KEYWORDS", "RANDOM")
 
 
 def compare(
