@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
 import json
 import math
 import os
@@ -17,26 +18,31 @@ from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from compared import USER_MODULE, comparison, record
+from rich.console import Console
 
 from scrapy_focus import ConfigError, FilesGoal, Link, Outcome
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.lab.compare import runs
 from scrapy_focus.lab.compare.comparison import Comparison, compare
 from scrapy_focus.lab.compare.folder import write
+from scrapy_focus.lab.compare.losses import losses
 from scrapy_focus.lab.compare.runs import read_latency
 from scrapy_focus.lab.compare.specs import PolicySpec, known_policies, paper_names
-from scrapy_focus.lab.compare.tables import terminal_table
+from scrapy_focus.lab.compare.tables import found_table, loss_table, terminal_table
 from scrapy_focus.lab.compare.words import cell_text, headline, number, value_text, warnings_of
 from scrapy_focus.lab.replay.metrics import METRICS, summary
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.made import HANG
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 inf, nan = math.inf, math.nan
 
@@ -271,8 +277,6 @@ def test_sites_with_nothing_to_find_say_nothing() -> None:
 
 def test_the_terminal_table_has_it_all() -> None:
     """The table has every site and policy, its spread and its ratio to the baseline; names are no markup."""
-    from rich.console import Console
-
     made = comparison({"s[bold]": {"BFS": [50.0, 50.0], "RANDOM": [20.0, 30.0], "OMNISCIENT": [nan, nan]}})
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
     console.print(terminal_table(made, ["requests_90", "area"]))
@@ -282,6 +286,37 @@ def test_the_terminal_table_has_it_all() -> None:
     assert "x 0.50" in text
     assert "OMNISCIENT *" in text
     assert "failed" in text
+
+
+def printed(table: Table) -> str:
+    """Return what a table looks like in a terminal."""
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
+
+
+def test_the_first_requests_have_a_table() -> None:
+    """It has a column for each number of requests, and no ratios; an earlier run without the metric has a dash."""
+    made = comparison({"s": {"BFS": [4.0, 6.0], "RANDOM": [9.0, 9.0]}}, metric="found_at_100")
+    for run in made.of("s", "RANDOM"):
+        del run.metrics["found_at_300"]
+    rows = printed(found_table(made, ["found_at_100", "found_at_300"])).splitlines()
+    assert any("5 ± 1.4" in row and "1 ± 0" in row for row in rows if "BFS" in row)
+    assert any("9 ± 0" in row and "-" in row for row in rows if "RANDOM" in row)
+    assert "s" not in made.paired("found_at_300")["RANDOM"].ratios
+
+
+def test_losses_are_counted_from_the_link_floor() -> None:
+    """Each stage has the requests beyond the floor; what was never reached is said, and without a floor all is."""
+    made = comparison({"s": {"BFS": [50.0], "DFS": [inf], "LINK-FLOOR": [20.0]}}, metric="early_requests")
+    assert [(loss.policy, loss.requests) for loss in losses(made)] == [("BFS", [30, 0, 0]), ("DFS", [inf, 0, 0])]
+    table = loss_table(made)
+    assert table is not None
+    assert any("never" in row for row in printed(table).splitlines() if "DFS" in row)
+    assert loss_table(comparison({"s": {"BFS": [50.0]}})) is None
+    headlined = comparison({"s": {"BFS": [50.0, 50.0], "RANDOM": [60.0, 60.0]}}, metric="found_at_1000")
+    said = headline(headlined, "found_at_1000", "RANDOM", headlined.paired("found_at_1000")["RANDOM"])
+    assert said == "RANDOM finds 20 % more targets than BFS in the first 1,000 requests on s."
 
 
 # Runs that go wrong

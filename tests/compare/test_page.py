@@ -130,6 +130,22 @@ def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Com
     assert '<th scope="col">OMNISCIENT\N{NO-BREAK SPACE}*</th>' in html
 
 
+def test_the_first_requests_have_tables(reader: Reader) -> None:
+    """What the first 100, 300 and 1,000 requests found is shown, and without the link floor no loss."""
+    shown = reader.text.partition("The first requests")[2].partition("Site by site")[0]
+    assert all(f"Found after {requests} requests" in shown for requests in ("100", "300", "1,000"))
+    assert "Where requests are lost" not in reader.text
+
+
+def test_losses_stand_next_to_the_link_floor() -> None:
+    """With the link floor the page says how many requests more a policy needed in each stage."""
+    made = comparison({"s": {"BFS": [50.0, 60.0], "LINK-FLOOR": [10.0, 10.0]}}, metric="late_requests")
+    html = page(made, metric="requests_90", repeat=REPEAT, plots=False)
+    assert "Where requests are lost" in html
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", html.partition('id="loss"')[2].partition("</section>")[0])
+    assert cells == ["BFS", "0", "0", "45"]
+
+
 def test_it_can_be_read_without_seeing_it(reader: Reader) -> None:
     """Tables have headers with a scope, figures a title, sections a heading, and ids are unique."""
     for attributes in reader.all("th"):

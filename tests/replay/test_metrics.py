@@ -20,12 +20,14 @@ from scrapy_focus.lab.replay.metrics import (
     area,
     cumulative_regret,
     early_stop,
+    found_after,
     found_share,
     harvest_rate,
     overhead,
     regret,
     relevant_hosts,
     requests_until,
+    stages,
     summary,
     waste_until,
 )
@@ -197,6 +199,32 @@ def test_a_plateau_that_is_never_reached_saves_nothing() -> None:
     assert early_stop(crawl(), Plateau()) == (0, 0.0, 0.0, 0.0)
 
 
+# The first requests, and stages
+
+
+def test_found_after_some_requests() -> None:
+    """It is the worth found by then; a crawl that ended earlier has what it found in all."""
+    assert [found_after(PARTIAL, requests) for requests in (0, 1, 2, 3, 5, 6, 1000)] == [0, 0, 1, 2, 3, 3, 3]
+    with pytest.raises(ConfigError, match="the number of requests is -1; give one from 0"):
+        found_after(PARTIAL, -1)
+
+
+def test_stages_of_a_large_site() -> None:
+    """The tenth find, half and 90 % of 40 targets end the stages; one that was not completed is infinite."""
+    rewards = [0.0] * 5 + [1.0] * 10 + [0.0] * 3 + [1.0] * 10 + [0.0, 1.0] * 16
+    assert stages(crawl(*rewards, requests=80, worth=40)) == (15, 13, 32)
+    assert stages(crawl(*rewards[:30], requests=80, worth=40)) == (15, 13, math.inf)
+    assert stages(crawl(*rewards[:20], requests=80, worth=40)) == (15, math.inf, math.inf)
+
+
+def test_stages_of_a_small_site_end_at_half() -> None:
+    """With fewer than twenty targets the first stage ends at half of them; the stages add up to 90 %."""
+    harvest = crawl(0, 1, 1, 0, 1, 1)
+    assert stages(harvest) == (3, 0, 3)
+    assert sum(stages(harvest)) == requests_until(harvest, 0.9) * harvest.exhaustive.requests / 100
+    assert stages(crawl(0, 0, worth=0)) == (0, 0, 0)
+
+
 # All of them
 
 
@@ -206,7 +234,9 @@ def test_summary_has_every_metric() -> None:
     assert list(found) == list(METRICS)
     assert all(type(value) is float for value in found.values())
     assert found == {
-        "requests_50": 30, "requests_75": 50, "requests_90": math.inf, "requests_99": math.inf, "waste_90": math.inf,
+        "requests_50": 30, "requests_75": 50, "requests_90": math.inf, "requests_99": math.inf,
+        "found_at_100": 3, "found_at_300": 3, "found_at_1000": 3, "early_requests": 3, "middle_requests": 0,
+        "late_requests": math.inf, "waste_90": math.inf,
         "overhead_90": math.inf, "area": 23 / 44, "regret": 11 / 4, "harvest_rate": 0.75, "relevant_hosts": 2,
         "stop_saved": 0.0, "stop_lost": 0.0,
         "found": 3, "found_share": 0.75, "requests": 5, "bytes": 320, "missed": 1, "coverage": 0.75, "seconds": 10,

@@ -170,7 +170,7 @@ def test_defaults_where_pages_are_important(project: Path, tmp_path: Path) -> No
     data = json.loads((out / "summary.json").read_text())
     assert data["importance"] == {"by": "pagerank", "hot": 0.008}
     labels = [policy["label"] for policy in data["policies"]]
-    assert labels == ["PageRank", "back-links", "BFS", "RANDOM", "BranchingBandit"]
+    assert labels == ["PageRank", "back-links", "BFS", "KEYWORDS", "RANDOM", "BranchingBandit"]
 
 
 def strip(folder: Path) -> list[str]:
@@ -180,12 +180,16 @@ def strip(folder: Path) -> list[str]:
 
 
 def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
-    """Without options SB-CLASSIFIER is compared with breadth-first, random and OMNISCIENT, in a folder here."""
+    """Without options SB-CLASSIFIER is compared with the baselines and OMNISCIENT, in a folder here."""
     process = start(project, "one.sqlite", "--seeds", "1", "--no-plots", "--budget", "60")
     said, logged = process.communicate(timeout=HANG)
     assert process.returncode == 0, logged
-    for name in ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT *"):
-        assert re.search(rf"{re.escape(name)} +│", said)
+    for name in ("SB-CLASSIFIER", "BFS", "KEYWORDS", "RANDOM", "OMNISCIENT *"):
+        assert (
+            len(re.findall(rf"{re.escape(name)} +│", said)) == 2
+        )  # in the table of shares, and in that of the first requests
+    assert "what the first requests found" in said
+    assert "requests beyond the link floor" not in said
     assert (project / "comparison" / "index.html").is_file()
     assert "There is one seed" in said
 

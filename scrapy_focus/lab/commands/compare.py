@@ -14,7 +14,7 @@ from scrapy_focus.finders.kit.commands.base import FocusCommand, called, make, m
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -30,6 +30,9 @@ POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "KEYWORDS", "RANDOM", "OM
 IMPORTANCE_POLICIES = (
     "PageRank=Importance", "back-links=Importance:by=backlinks", "BFS", "KEYWORDS", "RANDOM", "BranchingBandit",
 )  # fmt: skip
+#: Where no metric is named: what matters most first, and what the first requests found in a table of their own.
+_METRICS = ("requests_90", "requests_50")
+_FIRST_METRICS = ("found_at_100", "found_at_300", "found_at_1000")
 _IMPORTANCE_METRICS = ("pst_5", "pcs_5", "requests_90")
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar
@@ -72,7 +75,8 @@ class CompareCommand(FocusCommand):
         add("--words", metavar="WORDS", default="", help="words that suggest a target, as price,inflation rate")
         add(
             "--metric", metavar="NAME", action="append", default=[],
-            help="what to show; the first one matters most (default requests_90)",
+            help="what to show; the first one matters most (default requests_90 and "
+            "requests_50, and what the first 100, 300 and 1,000 requests found)",
         )  # fmt: skip
         add(
             "--importance", metavar="MEASURE",
@@ -111,7 +115,7 @@ class CompareCommand(FocusCommand):
 
         require_extra(called(self.command), "lab", "sklearn")
         known: Mapping[str, Metric[Any]] = METRICS
-        metrics, policies = ["requests_90"], POLICIES
+        metrics, policies = list(_METRICS), POLICIES
         if opts.importance is not None:
             known, metrics, policies = KNOWN_METRICS, list(_IMPORTANCE_METRICS), IMPORTANCE_POLICIES
         metrics = opts.metric or metrics
@@ -133,22 +137,26 @@ class CompareCommand(FocusCommand):
             print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)
             return 130
         page = write(comparison, opts.out, metric=metrics[0], plots=not opts.no_plots)
-        show(comparison, metrics)
+        show(comparison, metrics, first=() if opts.metric or opts.importance else _FIRST_METRICS)
         say(f"The page to read: {page}", f"The numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
         if comparison.interrupted:
             return 130
         return int(bool(comparison.failures))
 
 
-def show(comparison: Comparison, metrics: list[str]) -> None:
-    """Print a table, its summary in words, and the caveats."""
+def show(comparison: Comparison, metrics: list[str], *, first: Sequence[str] = ()) -> None:
+    """Print tables, their summary in words, and the caveats; `first` are metrics in a table of their own."""
     from rich.text import Text
 
-    from scrapy_focus.lab.compare.tables import terminal_table
+    from scrapy_focus.lab.compare.tables import found_table, loss_table, terminal_table
     from scrapy_focus.lab.compare.words import headline, warnings_of
 
     console = make_console()
     console.print(terminal_table(comparison, metrics))
+    if first:
+        console.print(found_table(comparison, first))
+    if (lost := loss_table(comparison)) is not None:
+        console.print(lost)
     for policy, contrast in comparison.paired(metrics[0]).items():
         if policy not in comparison.informed:
             console.print(Text(one_line(headline(comparison, metrics[0], policy, contrast))))

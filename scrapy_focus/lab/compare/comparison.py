@@ -145,7 +145,7 @@ class Comparison:
     def cell(self, site: str, policy: str, metric: str) -> Cell:
         """Return mean and standard deviation of a metric over the seeds."""
         runs = self.of(site, policy)
-        values = np.array([run.metrics[metric] for run in runs if not run.error], np.float64)
+        values = np.array([run.metrics.get(metric, math.nan) for run in runs if not run.error], np.float64)
         known = values[np.isfinite(values)]
         never = int(np.count_nonzero(np.isinf(values)))
         reached = float(known.mean()) if len(known) else math.nan
@@ -217,7 +217,7 @@ class Comparison:
         return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
 
     def _by_seed(self, site: str, policy: str, metric: str) -> dict[int, float]:
-        return {run.seed: run.metrics[metric] for run in self.of(site, policy) if not run.error}
+        return {run.seed: run.metrics[metric] for run in self.of(site, policy) if metric in run.metrics}
 
 
 def compare(

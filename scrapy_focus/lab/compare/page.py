@@ -16,6 +16,7 @@ from markupsafe import Markup
 from scrapy_focus.finders.kit.sheets.environment import environment
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.lab.compare import plots as drawing
+from scrapy_focus.lab.compare.losses import STAGES, TITLE, losses
 from scrapy_focus.lab.compare.words import (
     bound,
     cell_text,
@@ -44,6 +45,7 @@ _OVERVIEW = 3  # sites from which there is an overview
 #: That say what a panel shows.
 _METRICS: dict[PanelName, str] = {"requests": "requests_90", "volume": "waste_90", "pst": "pst_5", "pcs": "pcs_5"}
 _BESIDE = ("pst_5", "pcs_5", "requests_90")  # shown side by side, where crawls are judged by important pages
+_FIRST = ("found_at_100", "found_at_300", "found_at_1000")
 _CAPTIONS: dict[PanelName, str] = {
     "requests": "Share found against requests",
     "volume": "Wanted volume against the volume that was received in vain",
@@ -89,6 +91,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         Draw the curves.
     """
     beside = [key for key in _BESIDE if key != metric] if comparison.conditions.importance else []
+    first = [key for key in _FIRST if key != metric]
     specs, informed = comparison.policies, [label for label in comparison.labels if label in comparison.informed]
     return _template().render(
         comparison=comparison,
@@ -104,6 +107,8 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         measure=comparison.conditions.importance,
         beside=[(KNOWN_METRICS[key].label, _table(comparison, key)) for key in beside],
         table=_table(comparison, metric),
+        first=[(KNOWN_METRICS[key].label, _table(comparison, key)) for key in first],
+        losses=_losses(comparison),
         differences=_differences(comparison, metric),
         left_out=_left_out(comparison, metric),
         plots=plots,
@@ -113,7 +118,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         others=[
             (about, _table(comparison, key))
             for key, about in comparison.metrics.items()
-            if key not in (metric, *beside)
+            if key not in (metric, *beside, *first)
         ],
     )
 
@@ -153,6 +158,19 @@ def _table(comparison: Comparison, metric: str) -> Table:
     if metric in IMPORTANCE_METRICS:
         heads += [drawing.IDEAL, drawing.AT_RANDOM]
     return Table(f"table-{metric}", caption, heads, rows)
+
+
+def _losses(comparison: Comparison) -> Table | None:
+    """Return where each policy loses requests; ``None`` if the link floor is not compared."""
+    rows = [
+        Row(loss.site, [Cell(loss.policy), *(Cell(number(value, "requests")) for value in loss.requests)])
+        for loss in losses(comparison)
+    ]
+    caption = (
+        f"{TITLE}, in three stages of a crawl: difference of the means. Where half of the targets are fewer than ten, "
+        "the first stage ends at half."
+    )
+    return Table("losses", caption, ["Site", "Policy", *STAGES.values()], rows) if rows else None
 
 
 def _means(comparison: Comparison, site: str, metric: str) -> Row:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapy_focus.core.printable import printable, printable_json
+from scrapy_focus.lab.compare.losses import STAGES, TITLE, losses
 from scrapy_focus.lab.compare.words import count_text, number, value_text
 from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS
 
@@ -46,6 +47,45 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
         if any(metric in IMPORTANCE_METRICS for metric in metrics):
             _add_references(table, comparison, site, metrics)
     return table
+
+
+def found_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
+    """Return a table with a row for each site and policy, and one column for each metric, without ratios."""
+    table = Table(title="what the first requests found", title_style="dim")
+    table.add_column("Policy")
+    for metric in metrics:
+        table.add_column(comparison.metrics[metric].label.replace(" after ", " after\n"), justify="right")
+    for site in comparison.sites:
+        table.add_section()
+        table.add_row(Text(printable(site), style="bold"))
+        for policy in comparison.labels:
+            mark = " *" if policy in comparison.informed else ""
+            cells = [
+                Text(
+                    value_text(comparison, site, policy, metric),
+                    style="bold" if policy in comparison.best(site, metric) else "",
+                )
+                for metric in metrics
+            ]
+            table.add_row(Text(f"  {printable(policy)}{mark}"), *cells)
+    return table
+
+
+def loss_table(comparison: Comparison) -> Table | None:
+    """Return a table of the requests beyond the link floor; ``None`` if that is not compared."""
+    table = Table(title=TITLE.lower(), title_style="dim")
+    table.add_column("Policy")
+    for head in STAGES.values():
+        table.add_column(head, justify="right")
+    found, site = losses(comparison), None
+    for loss in found:
+        if loss.site != site:
+            table.add_section()
+            table.add_row(Text(printable(loss.site), style="bold"))
+        site = loss.site
+        cells = [Text(number(value, "requests")) for value in loss.requests]
+        table.add_row(Text(f"  {printable(loss.policy)}"), *cells)
+    return table if found else None
 
 
 def _empty_table(comparison: Comparison, metrics: Sequence[str]) -> Table:

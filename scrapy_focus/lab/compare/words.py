@@ -232,6 +232,9 @@ def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
     if family == "requests":
         goal = f" to find {share} % of what there is" if share else ""
         return f"needs {ratio_text(ratio, 'requests', baseline, counted=True)}{goal}"
+    if metric.startswith("found_at_"):
+        first = KNOWN_METRICS[metric].label.removeprefix("Found after ")
+        return f"finds {ratio_text(ratio, 'targets', baseline, counted=True)} in the first {first}"
     if family == "pst":
         return f"visits {ratio_text(ratio, 'hot pages', baseline, counted=True)} in the first {share} % of the pages"
     if family == "pcs":

@@ -91,6 +91,33 @@ def requests_until(harvest: Harvest, share: float) -> float:
     return math.inf if k is None else 100 * k / max(1, harvest.exhaustive.requests)
 
 
+def found_after(harvest: Harvest, requests: int) -> float:
+    """Return the worth found with the first requests, HEADs included.
+
+    A crawl that ended earlier counts with everything that it found.
+    """
+    if requests < 0:
+        raise ConfigError(f"the number of requests is {requests}; give one from 0")
+    return float(harvest.found[min(requests, harvest.requests)])
+
+
+def stages(harvest: Harvest) -> tuple[float, float, float]:
+    """Return the requests before the tenth find, from there to half of all worth, and from half to 90 %.
+
+    Where half of all worth is less than ten, the first stage ends there, and the second one is empty. The three add up
+    to the requests until 90 %. A stage that the crawl did not complete is ``math.inf``.
+    """
+    worth = harvest.exhaustive.worth
+    half, most = _first(harvest.found, worth, 0.5), _first(harvest.found, worth, 0.9)
+    ends = [_first(harvest.found, min(10.0, worth / 2), 1.0), half, most]
+    starts = [0, *ends[:2]]
+    early, middle, late = (
+        math.inf if start is None or end is None else float(end - start)
+        for start, end in zip(starts, ends, strict=True)
+    )
+    return early, middle, late
+
+
 def overhead(harvest: Harvest, share: float = 0.9) -> float:
     """Return the requests until a share of all worth is found beyond one request for each unit of worth.
 
@@ -218,12 +245,36 @@ def _until(share: float) -> Metric[Harvest]:
     )  # fmt: skip
 
 
+def _found_after(requests: int) -> Metric[Harvest]:
+    return Metric(
+        f"Found after {requests:,} requests", "worth", "more",
+        f"What the first {requests:,} requests found; a crawl that ended earlier counts with everything it found.",
+        partial(found_after, requests=requests),
+    )  # fmt: skip
+
+
 #: The metrics of :func:`summary`, by their keys, in the order of a report.
 METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
     "requests_50": _until(0.5),
     "requests_75": _until(0.75),
     "requests_90": _until(0.9),
     "requests_99": _until(0.99),
+    "found_at_100": _found_after(100),
+    "found_at_300": _found_after(300),
+    "found_at_1000": _found_after(1000),
+    "early_requests": Metric(
+        "Requests before the tenth find", "requests", "less",
+        "Requests until ten things were found, or half of what there is where that is less.",
+        lambda harvest: stages(harvest)[0],
+    ),
+    "middle_requests": Metric(
+        "Requests from the tenth find to 50 %", "requests", "less",
+        "Further requests until half of what there is was found.", lambda harvest: stages(harvest)[1],
+    ),
+    "late_requests": Metric(
+        "Requests from 50 % to 90 %", "requests", "less",
+        "Further requests until 90 % of what there is was found.", lambda harvest: stages(harvest)[2],
+    ),
     "waste_90": Metric(
         "Waste until 90 %", "% of an exhaustive crawl", "less",
         "How much of all the volume that is worth nothing was received until 90 % of the volume that is wanted was "
