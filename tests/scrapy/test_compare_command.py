@@ -194,6 +194,23 @@ def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
     assert "There is one seed" in said
 
 
+def test_losses_are_shown_next_to_the_link_floor(project: Path, tmp_path: Path) -> None:
+    """With the link floor among the policies there is a table of the requests beyond it, on the page too."""
+    out = tmp_path / "out"
+    words = ["--policy", "BFS", "--policy", "LINK-FLOOR", "--seeds", "1", "--no-plots", "--jobs", "1"]
+    said, _ = run(project, "one.sqlite", *words, "--out", str(out))
+    lost = said.partition("requests beyond the link floor")[2]
+    beyond = re.search(r"BFS +│ +([\d,]+) │ +([\d,]+) │ +([\d,]+) │", lost)
+    assert beyond is not None
+    with (out / "runs.csv").open() as file:
+        bfs, floor = csv.DictReader(file)
+    stages = ("early_requests", "middle_requests", "late_requests")
+    assert [int(text.replace(",", "")) for text in beyond.groups()] == [
+        float(bfs[stage]) - float(floor[stage]) for stage in stages
+    ]
+    assert "Where requests are lost" in (out / "index.html").read_text()
+
+
 def test_a_run_that_fails_is_shown_and_changes_the_status(project: Path, tmp_path: Path) -> None:
     """The others are completed, the table names the failed one, and the exit status is 1."""
     said, _ = run(
