@@ -15,7 +15,7 @@ All send requests without a pause, and skip links with the extensions of picture
 and scripts. All follow links that pages mark as nofollow, as Scrapy and crawl4ai always do. ``focus files`` obeys such
 marks by default, and wget those of whole pages. Both would not see the same site, so this script turns that off. All
 but wget request robots.txt, which allows everything and does not count as a file. The server adds it because crawl4ai
-requests a missing one again before each page. With more than one request in flight, each answer takes 20 ms. Each
+requests a missing one again before each page. With more than one request in flight, each answer takes 200 ms. Each
 crawl is stopped when the server has answered as many requests as the budget. Runs that are in the output are not
 repeated. ::
 
@@ -60,7 +60,7 @@ WORDS = ("pdf", "doc", "ppt", "xls", "csv", "download", "data", "publication")
 ROBOTS = "/robots.txt"
 _OTHERS = Path(__file__).parent / "other_crawlers"
 _SKIPPED = ",".join(sorted(BLOCKED_EXTENSIONS))
-_LATENCY = 0.02  # seconds; without it, most answers would arrive before the next request is sent
+_LATENCY = 0.2  # seconds; with 0.02, the server had less than one request at once, as crawlers need longer to read
 _STEP = 0.02  # seconds between two looks at the log
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
