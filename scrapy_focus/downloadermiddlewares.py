@@ -172,6 +172,9 @@ class MeterMiddleware(_FocusMiddleware):
     A host that answers 429 or 503 with ``Retry-After`` is paused for that time (``FOCUS_OBEY``,
     ``FOCUS_LONGEST_WAIT``): nothing is chosen for it meanwhile, and requests already chosen return to the queue. Then
     Scrapy retries. A request without a pick, such as one for robots.txt, is not retried, as that would happen at once.
+
+    If a request was sent to the target of a redirect that a feature foresaw, and that fails, the original URL is
+    requested.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -208,7 +211,7 @@ class MeterMiddleware(_FocusMiddleware):
 
         return Guard(self.crawler, host, host.config.browser_offsite)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(self, request: Request, response: Response) -> Request | Response:
         visit, entry = self._visit(request), self.entry(request)
         if entry is not None and self._keeps_cookies and "Set-Cookie" in response.headers:
             entry.has_cookie = True
@@ -219,7 +222,16 @@ class MeterMiddleware(_FocusMiddleware):
             raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed")
         if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
             raise BudgetExhausted(f"a budget was used up before {request.url} was fully loaded")
-        return response
+        return self._unless_foreseen("answered", request, response) or response
+
+    def _unless_foreseen(self, what: str, request: Request, found: Response | Exception) -> Request | None:
+        """Return the request for the original URL if a redirect was foreseen and a guess failed."""
+        host = self.host
+        redirects = None if host is None else host.features.able("redirects")
+        if host is None or redirects is None:
+            return None
+        again: Request | None = host.guard("redirect", None, getattr(redirects, what), request, found)
+        return again
 
     def _weigh(self, host: Host, request: Request, response: Response, entry: Entry | None) -> None:
         """Count the bytes of a response, and pause its host if requested."""
@@ -241,7 +253,7 @@ class MeterMiddleware(_FocusMiddleware):
             if entry is None or entry.request is not request:
                 request.meta["dont_retry"] = True
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
         visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
@@ -251,6 +263,7 @@ class MeterMiddleware(_FocusMiddleware):
             raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
         if visit is not None and visit.refused:
             raise IgnoreRequest(f"{request.url} leads to a forbidden address ({visit.refused})") from exception
+        return self._unless_foreseen("failed", request, exception)
 
     def _visit(self, request: Request) -> Visit | None:
         """Return the visit of a browser for a request, if any, after counting it for its pick."""

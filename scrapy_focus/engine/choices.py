@@ -6,6 +6,7 @@ import math
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from scrapy import Request
 from scrapy.utils.asyncio import call_later
 
 from scrapy_focus.core.crawl import Crawl
@@ -16,7 +17,6 @@ from scrapy_focus.engine.requests import MissingCallback
 from scrapy_focus.engine.room import Room
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.utils.asyncio import CallLaterResult
 
     from scrapy_focus.core.types import Pick
@@ -140,7 +140,10 @@ class Choices:
         if any(other.request is request for other in entries.values()):
             request = request.copy()
         for hook in host.features.hand_out:
-            if host.guard(hook.name, False, hook.call, entry, request):
+            said = host.guard(hook.name, False, hook.call, entry, request)
+            if isinstance(said, Request):
+                request = said
+            elif said:
                 self.outcomes.conclude(entry)
                 return None
         host.count_as_scrapy("dequeued", stored=bool(pick.payload))

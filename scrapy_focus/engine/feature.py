@@ -2,8 +2,8 @@
 
 A feature is what a setting adds to a crawl: it refuses copies, checks whether pages have changed, counts structured
 data. Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing
-imports traps, near copies, answers, signals and counts of structured data, so each can be deleted with its folder.
-Rendering and revisits have downloader middlewares, so they cannot be deleted.
+imports traps, near copies, redirects, answers, signals and counts of structured data, so each can be deleted with its
+folder. Rendering and revisits have downloader middlewares, so they cannot be deleted.
 """
 
 from __future__ import annotations
@@ -69,8 +69,11 @@ class Feature:
         """Whether to drop a request for a new URL, after the dupefilter."""
         return False
 
-    def hand_out(self, entry: Entry, request: Request) -> bool:
-        """Whether to skip a pick whose request is about to go to the downloader; may change the request."""
+    def hand_out(self, entry: Entry, request: Request) -> bool | Request:
+        """Whether to skip a pick whose request is about to go to the downloader; may change the request.
+
+        If it returns a request, that one is sent instead.
+        """
         return False
 
     def give_back(self, entry: Entry) -> None:

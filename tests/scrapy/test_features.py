@@ -34,7 +34,7 @@ PACKAGE = Path(scrapy_focus.__file__).parent
 #: Features whose folders may go without anything else.
 DELETABLE = [
     name
-    for name in ("answers", "near_copies", "signals", "structured", "traps")
+    for name in ("answers", "near_copies", "redirects", "signals", "structured", "traps")
     if (PACKAGE / "features" / name).is_dir()
 ]
 #: Imports everything that is left, and crawls.
