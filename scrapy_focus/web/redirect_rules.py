@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+#: Statuses of redirects that are learned.
+REDIRECTS: Final = frozenset({301, 302, 307, 308})
+_BUSY = frozenset({408, 429, 503})  # the server is to be asked again
 
 _NEEDED = 10  # redirects without an exception
 _CHECKED = 32  # of so many uses of a rule, one is a check
@@ -124,6 +128,8 @@ class RedirectRules:
         location
             The absolute URL that it redirects to, ``""`` for none.
         """
+        if not location and not self._hosts:
+            return False
         parts = urlsplit(url)
         if location:
             for shape in _difference(parts, urlsplit(location)):
@@ -172,6 +178,11 @@ class RedirectRules:
         if len(self._hosts) > _HOSTS:
             self._hosts.popitem(last=False)
         return rules.setdefault(shape, _Rule())
+
+
+def is_failure(status: int) -> bool:
+    """Whether an answer to a guess shows that the original URL has to be requested."""
+    return status >= 400 and status not in _BUSY
 
 
 def _shapes(parts: SplitResult) -> Iterator[_Shape]:

@@ -14,7 +14,7 @@ from scrapy_focus.core.printable import counted
 from scrapy_focus.engine.feature import Feature, Shown
 from scrapy_focus.engine.inflight import BrowserFailed, BudgetExhausted, MimeStop, RedirectSeen, TooLarge
 from scrapy_focus.engine.marks import GIVEN, VISIT
-from scrapy_focus.web.redirect_rules import Guess, RedirectRules
+from scrapy_focus.web.redirect_rules import REDIRECTS, Guess, RedirectRules, is_failure
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
 
 _HELD = 4096  # links that were skipped, and may be followed later
-_REDIRECTS = frozenset({301, 302, 307, 308})
-_BUSY = frozenset({408, 429, 503})  # the server is to be asked again
 #: Failures of a request that say nothing about its URL, or that the pick must see.
 _FINAL = (BrowserFailed, BudgetExhausted, DownloadCancelledError, MimeStop, RedirectSeen, StopDownload, TooLarge)
 _TRACE = ("redirect_urls", "redirect_times", "redirect_reasons")  # keys of meta, as Scrapy sets them
@@ -116,7 +114,7 @@ class ForeseenRedirects(Feature):
         url, leads_to = request.url.partition("#")[0], _location(request, response)
         sent = self._sent.get(entry.pick.id)
         if sent is not None and request.url == sent.target:
-            if _has_failed(response.status) or leads_to == sent.original.partition("#")[0]:
+            if is_failure(response.status) or leads_to == sent.original.partition("#")[0]:
                 return self._ask_original(request, entry, sent)
             if 200 <= response.status < 300:
                 self.rules.confirm(sent.guess)
@@ -149,7 +147,7 @@ class ForeseenRedirects(Feature):
         if not {VISIT, GIVEN}.isdisjoint(meta) or meta.get("dont_redirect") or meta.get("handle_httpstatus_all"):
             return False
         lists = (meta.get("handle_httpstatus_list"), getattr(self.host.crawler.spider, "handle_httpstatus_list", ()))
-        return all(_REDIRECTS.isdisjoint(each or ()) for each in lists)
+        return all(REDIRECTS.isdisjoint(each or ()) for each in lists)
 
     def _is_allowed(self, request: Request, target: Request) -> bool:
         """Whether a request may be sent to the host and the scheme of its target."""
@@ -194,10 +192,6 @@ def _original(request: Request, sent: Sent) -> Request:
 
 def _location(request: Request, response: Response) -> str:
     """Return the URL that a response redirects to, without its fragment; ``""`` for none."""
-    if response.status not in _REDIRECTS or not (said := response.headers.get("Location")):
+    if response.status not in REDIRECTS or not (said := response.headers.get("Location")):
         return ""
     return urljoin(request.url, safe_url_string(said)).partition("#")[0]
-
-
-def _has_failed(status: int) -> bool:
-    return status >= 400 and status not in _BUSY

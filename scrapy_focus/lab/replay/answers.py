@@ -21,6 +21,7 @@ from scrapy_focus.lab.recordings.html import REDIRECTING, redirect_of
 from scrapy_focus.lab.recordings.versions import NOT_YET
 from scrapy_focus.lab.replay.visits import Known
 from scrapy_focus.web.mime import matches
+from scrapy_focus.web.redirect_rules import REDIRECTS, RedirectRules, is_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Pick
     from scrapy_focus.lab.recordings.format import RecordedSite
     from scrapy_focus.lab.recordings.renderings import Shown
+    from scrapy_focus.web.redirect_rules import Guess
 
 #: Which pages a browser shows, as ``FOCUS_RENDER``: none, those that the policy requests, or all with scripts.
 Render: TypeAlias = Literal["never", "learn", "always"]
@@ -80,6 +82,7 @@ class Flight:
         "coming",
         "error",
         "final",
+        "guess",
         "hops",
         "is_plain",
         "is_short",
@@ -108,6 +111,7 @@ class Flight:
         self.final = -1  # the URL that answered in the end; -1: none
         self.answer = -1  # the number of its answer, at that time; -1: none
         self.error = ""
+        self.guess: Guess | None = None  # the foreseen redirect that its request goes to
         self.also: list[int] = []  # the URLs that it was redirected to
         self.leads_to = -1  # its last redirect, to a known URL
         self.changed: bool | None = None  # whether the content changed since its last visit
@@ -153,6 +157,8 @@ class Answers:
         Returns the states of keys, if pages are revisited.
     render
         Which pages a browser shows, where the recording has both copies.
+    foresees
+        Whether redirects are foreseen.
     """
 
     def __init__(
@@ -168,6 +174,7 @@ class Answers:
         wants_known: bool,
         knows: Callable[[Sequence[int]], Sequence[State]] | None = None,
         render: Render = "learn",
+        foresees: bool = False,
     ) -> None:
         self.site = site
         self.render = render
@@ -175,6 +182,7 @@ class Answers:
         self.blocked = blocked
         self.wanted = wanted
         self.reads_page = reads_page
+        self._rules = RedirectRules() if foresees else None
         self._items = items(site)
         self._columns = _Columns(site)
         self._blocked: dict[str, bool] = {}  # by MIME type
@@ -197,8 +205,37 @@ class Answers:
         self._note([link.key for link in links])
         return links
 
+    def foresee(self, flight: Flight) -> None:
+        """Let the first request of a pick go to the target of its redirect, or end it if that was already seen.
+
+        A recording shows whether a known target is right, so the pick ends only if it is. A live crawl ends it in any
+        case, and follows its link when the rule ends.
+        """
+        site, key = self.site, flight.pick.key
+        guess = self._rules.guess(site.urls[key]) if self._rules is not None and flight.pick.method == "GET" else None
+        target = -1 if guess is None else site.ids.get(guess.url, -1)
+        if target < 0 or target == key or not self._columns.recorded[target]:
+            return
+        if not self._had[target]:
+            flight.guess = guess
+            self._follow(flight, target)
+        elif self._columns.redirect[key] == target:
+            flight.end("redirect_seen")
+            flight.leads_to = target
+
+    def _unless_foreseen(self, flight: Flight) -> bool:
+        """Whether the target of a foreseen redirect failed, so that the original URL is requested next."""
+        if flight.guess is None or self._rules is None:
+            return False
+        self._rules.miss(flight.guess)
+        flight.guess = None
+        flight.page = flight.pick.key
+        return True
+
     def next_request(self, flight: Flight) -> int:
         """Return the URL of a pick's next request, by its number; -1 if its outcome is known."""
+        if flight.page >= 0 and flight.guess is not None and self.site.errors.get(flight.page) == "ignored":
+            self._unless_foreseen(flight)
         if flight.page >= 0 and self.site.errors.get(flight.page) == "ignored":
             flight.end("ignored")
         return flight.page
@@ -225,6 +262,8 @@ class Answers:
                 return 0
         if not columns.status[answer]:
             return self._fail(flight, site.answers.errors.get(answer, "failure: unknown"))
+        if self._rules is not None and not flight.is_head and self._is_wrong(flight, answer, self._rules):
+            return columns.header_size[answer] + columns.size[answer]
         return self._respond(flight, answer)
 
     def _respond(self, flight: Flight, answer: int) -> int:
@@ -250,6 +289,21 @@ class Answers:
         if not flight.is_head and not flight.is_told:
             received += size
         return received
+
+    def _is_wrong(self, flight: Flight, answer: int, rules: RedirectRules) -> bool:
+        """Whether an answer shows that a redirect was foreseen wrongly; learns from it."""
+        columns, urls = self._columns, self.site.urls
+        if columns.size[answer] >= _SMALL and self._is_blocked(answer):  # stopped
+            return False
+        status, target = columns.status[answer], columns.redirect[answer]
+        leads_to = target if status in REDIRECTS else -1
+        if is_failure(status) or leads_to == flight.pick.key:
+            if self._unless_foreseen(flight):
+                return True
+        elif flight.guess is not None and 200 <= status < 300:
+            rules.confirm(flight.guess)
+        rules.observe(urls[flight.out], status, "" if leads_to < 0 else urls[leads_to])
+        return False
 
     def _leads_elsewhere(self, page: int, answer: int) -> bool:
         """Whether an answer redirects to another site."""
@@ -406,7 +460,9 @@ class Answers:
             self._passing[pages] = ~self._ignored[pages]
 
     def _fail(self, flight: Flight, error: str) -> int | None:
-        if flight.tries < self.retries and _is_retried(error):
+        if self._unless_foreseen(flight):
+            pass
+        elif flight.tries < self.retries and _is_retried(error):
             flight.tries += 1
         else:
             flight.end(error)
@@ -422,10 +478,13 @@ class Answers:
             flight.end("redirect_seen")
             flight.leads_to = target
         else:
-            flight.page = target
-            if not flight.is_head:
-                self._note([target])
-                flight.also.append(target)
+            self._follow(flight, target)
+
+    def _follow(self, flight: Flight, target: int) -> None:
+        flight.page = target
+        if not flight.is_head:
+            self._note([target])
+            flight.also.append(target)
 
     def _leads_back(self, flight: Flight, target: int) -> bool:
         """Whether a known page redirects to another known page, and is not queued by itself."""

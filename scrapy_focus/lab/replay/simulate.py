@@ -82,6 +82,7 @@ def simulate(
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
     render: Render = "learn",
+    learn_redirects: bool = True,
 ) -> Harvest:
     """Crawl a recorded site, and return the harvest.
 
@@ -136,6 +137,10 @@ def simulate(
     render
         As ``FOCUS_RENDER``: which pages a browser shows, if the recording has renderings. With ``"learn"``, those
         that the policy requests; with ``"always"``, all with scripts, in place of their plain copies.
+    learn_redirects
+        As ``FOCUS_LEARN_REDIRECTS``: whether the targets of redirects are requested at once where a host redirects only
+        by a slash, to https, or to or from ``www.``. A target that was not recorded is never guessed. A link is skipped
+        only if its recorded answer leads to a known URL; a live crawl follows skipped links when their rule ends.
 
     Raises
     ------
@@ -201,6 +206,7 @@ def simulate(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
         reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or isinstance(policy, Knows),
         knows=crawl.knows if crawl.comes_back else None, render=render,
+        foresees=learn_redirects and not crawl.comes_back,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
     delays = latency if callable(latency) else Constant(latency)
@@ -316,7 +322,9 @@ class _Run:
             if self.crawl.finished():
                 self._release(pick)
             else:
-                self._advance(Flight(pick, self.clock.now))
+                flight = Flight(pick, self.clock.now)
+                self.answers.foresee(flight)
+                self._advance(flight)
 
     def _next_chance(self) -> float | None:
         """Return when another link is due or has its turn, and can be fetched before anything in flight arrives."""
