@@ -1,6 +1,6 @@
 """What ``FOCUS_LEARN_REDIRECTS`` saves on sites that redirect by a slash, and what a wrong guess costs.
 
-A synthetic site has 200 pages, which are linked without a slash. All of them, or those of one half of its twenty
+A synthetic site has 200 pages, which are linked without a slash. All of them, or those of one half of its four
 folders, redirect to the URL with a slash; elsewhere that URL is not found. Or each page is linked in both spellings.
 Each crawl follows all links, over HTTP on 127.0.0.1 with one request in flight, with the setting off and on, with the
 default policy and breadth-first. Measured: requests until everything was fetched, wrong guesses, and pages that were
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import scrapy
 from scrapy.crawler import AsyncCrawlerRunner
@@ -24,7 +24,7 @@ from scrapy_focus.lab.sites.server import SiteServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FOLDERS, PAGES = 20, 10
+FOLDERS, PAGES = 4, 50
 KINDS = ("all redirect", "first half of the folders", "every other folder", "both spellings", "none redirects")
 POLICIES = {"default": {}, "breadth-first": {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}}
 
@@ -87,7 +87,7 @@ async def crawl(kind: str, policy: str, *, on: bool, seed: int) -> tuple[int, in
         runner = AsyncCrawlerRunner(settings)
         crawler = runner.create_crawler(Follower)
         await runner.crawl(crawler, start_urls=[server.url])
-        missing = 1 + FOLDERS + FOLDERS * PAGES - len(crawler.spider.seen)
+        missing = 1 + FOLDERS + FOLDERS * PAGES - len(cast("Follower", crawler.spider).seen)
         return len(server.log), crawler.stats.get_value("focus/redirect/wrong", 0), missing
 
 

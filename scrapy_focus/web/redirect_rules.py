@@ -21,7 +21,7 @@ _BUSY = frozenset({408, 429, 503})  # the server is to be asked again
 _NEEDED = 10  # redirects without an exception
 _CHECKED = 32  # of so many uses of a rule, one is a check
 _MISSES = 10  # failed guesses that end a rule in any case
-_HOSTS = 1 << 16
+_PLACES = 1 << 16
 _STEPS = 3  # another host has other rules
 _ADDRESS = re.compile(r"[\d.]+|\[.*|[^.]+")  # hosts without a www.
 
@@ -34,11 +34,11 @@ class Guess(NamedTuple):
     """A redirect that is foreseen."""
 
     url: str  # requested instead
-    rules: tuple[tuple[str, _Shape], ...]  # the rules that say so, with their hosts
+    rules: tuple[tuple[str, _Shape], ...]  # the rules that say so, with their places
 
 
 class _Rule:
-    """What is known about one change of a host's URLs."""
+    """What is known about one change of the URLs of a host, or of a section."""
 
     __slots__ = ("misses", "needed", "right", "row", "uses")
 
@@ -69,10 +69,11 @@ class RedirectRules:
 
     A rule is one change of the URLs of one host: a slash added to or removed from the end of the path, http to https,
     ``www.`` added or removed. Slashes have separate rules for URLs with a query. A slash is added only to paths
-    without an extension. A rule holds after ten redirects in a row. An answer without a redirect ends it; after that
-    it needs twice as many.
+    without an extension, and slashes have rules for the first folder of a path as well, which come first: so a section
+    that does not redirect ends no rule of another. A rule holds after ten redirects in a row. An answer without a
+    redirect ends it; after that it needs twice as many.
 
-    *Memory*: the rules of 65,536 hosts.
+    *Memory*: the rules of 65,536 hosts and sections.
 
     Examples
     --------
@@ -90,7 +91,7 @@ class RedirectRules:
     """
 
     def __init__(self) -> None:
-        self._hosts: OrderedDict[str, dict[_Shape, _Rule]] = OrderedDict()
+        self._places: OrderedDict[str, dict[_Shape, _Rule]] = OrderedDict()
         self._n_held = 0  # rules that ever held: without any, there is nothing to look up
 
     def guess(self, url: str) -> Guess | None:
@@ -101,17 +102,18 @@ class RedirectRules:
         used: list[tuple[str, _Shape]] = []
         changed: set[str] = set()  # parts, each of which changes once
         for _ in range(_STEPS):
-            host = parts.netloc
-            found = [shape for shape in _shapes(parts) if self._holds(host, shape) and _PARTS[shape[0]] not in changed]
-            for shape in found:
-                used.append((host, shape))
+            found = [(place, shape) for shape in _shapes(parts) if (place := self._where(parts, shape))]
+            for place, shape in found:
+                if _PARTS[shape[0]] in changed:
+                    continue
+                used.append((place, shape))
                 changed.add(_PARTS[shape[0]])
                 parts = _changed(parts, shape[0])
         if not used:
             return None
         is_check = False
-        for host, shape in used:
-            rule = self._hosts[host][shape]
+        for place, shape in used:
+            rule = self._places[place][shape]
             rule.uses += 1
             is_check = is_check or rule.uses % _CHECKED == 0
         return None if is_check else Guess(parts.geturl(), tuple(used))
@@ -128,19 +130,20 @@ class RedirectRules:
         location
             The absolute URL that it redirects to, ``""`` for none.
         """
-        if not location and not self._hosts:
+        if not location and not self._places:
             return False
         parts = urlsplit(url)
         if location:
             for shape in _difference(parts, urlsplit(location)):
-                rule = self._made(parts, shape)
-                rule.row += 1
-                self._n_held += rule.row == rule.needed
+                for place in _places(parts, shape):
+                    rule = self._made(place, shape)
+                    rule.row += 1
+                    self._n_held += rule.row == rule.needed
             return False
-        if not 200 <= status < 300 or parts.netloc not in self._hosts:
+        if not 200 <= status < 300 or parts.netloc not in self._places:
             return False
-        rules = self._hosts[parts.netloc]
-        ended = [rules[shape].end() for shape in _shapes(parts) if shape in rules]
+        found = [self._places.get(place, {}).get(shape) for shape in _shapes(parts) for place in _places(parts, shape)]
+        ended = [rule.end() for rule in found if rule is not None]
         return any(ended)
 
     def confirm(self, guess: Guess) -> None:
@@ -163,26 +166,37 @@ class RedirectRules:
         return len(rules) == len(guess.rules) and all(rule.holds for rule in rules)
 
     def _of(self, guess: Guess) -> Iterator[_Rule]:
-        for host, shape in guess.rules:
-            if (rule := self._hosts.get(host, {}).get(shape)) is not None:
+        for place, shape in guess.rules:
+            if (rule := self._places.get(place, {}).get(shape)) is not None:
                 yield rule
 
-    def _holds(self, host: str, shape: _Shape) -> bool:
-        rule = self._hosts.get(host, {}).get(shape)
-        return rule is not None and rule.holds
+    def _where(self, parts: SplitResult, shape: _Shape) -> str:
+        """Return the smallest place of a URL where a rule holds; ``""`` if none does."""
+        for place in _places(parts, shape):
+            rule = self._places.get(place, {}).get(shape)
+            if rule is not None and rule.holds:
+                return place
+        return ""
 
-    def _made(self, parts: SplitResult, shape: _Shape) -> _Rule:
-        host = parts.netloc
-        rules = self._hosts.setdefault(host, {})
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > _HOSTS:
-            self._hosts.popitem(last=False)
+    def _made(self, place: str, shape: _Shape) -> _Rule:
+        rules = self._places.setdefault(place, {})
+        self._places.move_to_end(place)
+        if len(self._places) > _PLACES:
+            self._places.popitem(last=False)
         return rules.setdefault(shape, _Rule())
 
 
 def is_failure(status: int) -> bool:
     """Whether an answer to a guess shows that the original URL has to be requested."""
     return status >= 400 and status not in _BUSY
+
+
+def _places(parts: SplitResult, shape: _Shape) -> tuple[str, ...]:
+    """Return where a rule for a URL may hold, the smallest place first: its section, for slashes, and its host."""
+    section, slash, rest = parts.path.removeprefix("/").partition("/")
+    if _PARTS[shape[0]] == "path" and slash and rest:
+        return f"{parts.netloc}/{section}", parts.netloc
+    return (parts.netloc,)
 
 
 def _shapes(parts: SplitResult) -> Iterator[_Shape]:

@@ -128,6 +128,29 @@ def test_opposite_rules_do_not_undo_each_other() -> None:
     assert target(rules, "http://a.test/new/") == "http://a.test/new"
 
 
+def test_a_section_has_rules_of_its_own() -> None:
+    """One that does not redirect ends the rule of the host, but not those of other sections."""
+    rules = RedirectRules()
+    learn(rules, "http://a.test/tags/x{}", "http://a.test/tags/x{}/")
+    assert target(rules, "http://a.test/posts/1") == "http://a.test/posts/1/"
+    assert rules.observe("http://a.test/posts/1", 200)
+    assert rules.guess("http://a.test/posts/2") is None
+    assert rules.guess("http://a.test/new") is None
+    assert target(rules, "http://a.test/tags/new") == "http://a.test/tags/new/"
+    assert rules.observe("http://a.test/tags/own", 200)
+    assert rules.guess("http://a.test/tags/new") is None
+
+
+def test_a_section_learns_while_others_do_not_redirect() -> None:
+    """Each redirect is followed by an exception in another section."""
+    rules = RedirectRules()
+    for i in range(10):
+        learn(rules, f"http://a.test/tags/{i}", f"http://a.test/tags/{i}/", 1)
+        assert not rules.observe(f"http://a.test/posts/{i}", 200)
+    assert target(rules, "http://a.test/tags/new") == "http://a.test/tags/new/"
+    assert rules.guess("http://a.test/new") is None
+
+
 def test_one_url_in_32_is_requested_as_it_is() -> None:
     """So a rule that holds no longer is found out, even if every guess is answered with a page."""
     rules = RedirectRules()
