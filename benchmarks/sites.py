@@ -115,23 +115,13 @@ SITES = {
         Site(name="mdanalysis", packages=("python-mdanalysis-doc",), root=f"{_DOC}/python-mdanalysis-doc/html"),
         # Of these, 29 November, every other one was drawn by the parity of the hash of its package's name, before any
         # of them was crawled: these could be used while the policy was made, ...
-        Site(
-            name="castle",
-            packages=("castle-game-engine-doc",),
-            root=f"{_DOC}/castle-game-engine-doc",
-            start="/reference/index.html",
-        ),
         Site(name="avrlibc", packages=("avr-libc",), root=f"{_DOC}/avr-libc", start="/avr-libc-user-manual/index.html"),
-        Site(name="git", packages=("git-doc",), root=f"{_DOC}/git-doc"),
         Site(name="tango", packages=("libtango-doc",), root=f"{_DOC}/tango/html"),
-        Site(name="derby", packages=("derby-doc",), root=f"{_DOC}/derby-doc"),
         Site(name="racket", packages=("racket-doc", "racket-common"), root=f"{_DOC}/racket"),
         Site(name="dealii", packages=("libdeal.ii-doc",), root=f"{_DOC}/libdeal.ii-doc/html"),
-        Site(name="claw", packages=("libclaw-doc",), root=f"{_DOC}/libclaw1/html"),
         Site(name="python", packages=("python3.11-doc",), root=f"{_DOC}/python3.11/html"),
         Site(name="dpdk", packages=("dpdk-doc",), root=f"{_DOC}/dpdk", start="/guides/index.html"),
         Site(name="xen", packages=("xen-doc",), root=f"{_DOC}/xen/html"),
-        Site(name="open3d", packages=("open3d-doc",), root=f"{_DOC}/open3d-doc", start="/python/html/index.html"),
         Site(name="systemtap", packages=("systemtap-doc",), root="usr/share/systemtap/examples"),
         # ... and these were kept to judge it, once.
         Site(name="dolfin", packages=("dolfin-doc",), root=f"{_DOC}/dolfin-doc", held_out=True),
