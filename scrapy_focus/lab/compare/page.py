@@ -33,6 +33,8 @@ from scrapy_focus.lab.compare.words import (
 from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from jinja2 import Template
 
     from scrapy_focus.lab.compare.comparison import Comparison, Contrast, Verdict
@@ -90,8 +92,8 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
     plots
         Draw the curves.
     """
-    beside = [key for key in _BESIDE if key != metric] if comparison.conditions.importance else []
-    first = [key for key in _FIRST if key != metric]
+    beside = _other(_BESIDE, metric) if comparison.conditions.importance else []
+    first = _other(_FIRST, metric)
     specs, informed = comparison.policies, [label for label in comparison.labels if label in comparison.informed]
     return _template().render(
         comparison=comparison,
@@ -105,9 +107,9 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         informed=listed(informed) if informed else "",
         metric=KNOWN_METRICS[metric],
         measure=comparison.conditions.importance,
-        beside=[(KNOWN_METRICS[key].label, _table(comparison, key)) for key in beside],
+        beside=_tables(comparison, beside),
         table=_table(comparison, metric),
-        first=[(KNOWN_METRICS[key].label, _table(comparison, key)) for key in first],
+        first=_tables(comparison, first),
         losses=_losses(comparison),
         differences=_differences(comparison, metric),
         left_out=_left_out(comparison, metric),
@@ -138,6 +140,15 @@ def _results(comparison: Comparison, metric: str) -> list[str]:
     said = [headline(comparison, metric, policy, contrast) for policy, contrast in rivals.items()]
     said += [bound(comparison, metric, policy, contrast) for policy, contrast in bounds.items()]
     return said or ["There is only one policy, and so nothing to compare it with."]
+
+
+def _other(metrics: Iterable[str], metric: str) -> list[str]:
+    return [each for each in metrics if each != metric]
+
+
+def _tables(comparison: Comparison, metrics: Iterable[str]) -> list[tuple[str, Table]]:
+    """Return a table of each metric, with its label."""
+    return [(KNOWN_METRICS[each].label, _table(comparison, each)) for each in metrics]
 
 
 def _table(comparison: Comparison, metric: str) -> Table:

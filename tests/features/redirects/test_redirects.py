@@ -110,8 +110,9 @@ def test_a_folder_without_redirects_costs_one_request_and_no_page(policy: str | 
             assert found(result, site) == Counter(["/", *(f"{path}/" for path in pages(60, "a")), *pages(60, "b")])
             n.append(len(site.paths))
     counted = counts(result)
-    assert 1 <= counted["wrong"] <= 2
-    assert n == [181, 181 - counted["foreseen"] + 2 * counted["wrong"]]
+    wrong = counted.get("wrong", 0)
+    assert (policy is not None) <= wrong <= 2  # the default policy may finish one folder before the other
+    assert n == [181, 181 - counted["foreseen"] + 2 * wrong]
     assert n[1] < n[0]
 
 
