@@ -113,8 +113,8 @@ SITES = {
         Site(name="sasview", packages=("sasview-doc",), root=f"{_DOC}/sasview/html"),
         Site(name="tables", packages=("python-tables-doc",), root=f"{_DOC}/python-tables-doc/html"),
         Site(name="mdanalysis", packages=("python-mdanalysis-doc",), root=f"{_DOC}/python-mdanalysis-doc/html"),
-        # Of these, 29 November, every other one was drawn by the parity of the hash of its package's name, before any
-        # of them was crawled: these could be used while the policy was made, ...
+        # The rest are of 29 November. Whether a site is held out was drawn by the parity of the SHA-256 of its package's
+        # name before any of them was crawled; those without files were left out. These were used for development, ...
         Site(name="avrlibc", packages=("avr-libc",), root=f"{_DOC}/avr-libc", start="/avr-libc-user-manual/index.html"),
         Site(name="tango", packages=("libtango-doc",), root=f"{_DOC}/tango/html"),
         Site(name="racket", packages=("racket-doc", "racket-common"), root=f"{_DOC}/racket"),
@@ -123,33 +123,12 @@ SITES = {
         Site(name="dpdk", packages=("dpdk-doc",), root=f"{_DOC}/dpdk", start="/guides/index.html"),
         Site(name="xen", packages=("xen-doc",), root=f"{_DOC}/xen/html"),
         Site(name="systemtap", packages=("systemtap-doc",), root="usr/share/systemtap/examples"),
-        # ... and these were kept to judge it, once.
+        # ... these were kept to judge what was built, ...
         Site(name="dolfin", packages=("dolfin-doc",), root=f"{_DOC}/dolfin-doc", held_out=True),
         Site(name="hap", packages=("gap-hap",), root="usr/share/gap/pkg/HAP", start="/www/index.html", held_out=True),
         Site(name="qutip", packages=("python-qutip-doc",), root=f"{_DOC}/python-qutip-doc/html", held_out=True),
         Site(name="opencv", packages=("opencv-doc",), root=f"{_DOC}/opencv-doc/opencv4/html", held_out=True),
-        Site(
-            name="imagemagick",
-            packages=("imagemagick-6-doc",),
-            root=f"{_DOC}/imagemagick-6-common/html",
-            held_out=True,
-        ),
-        Site(name="jibx", packages=("libjibx1.2-java-doc",), root=f"{_DOC}/libjibx1.2-java-doc", held_out=True),
         Site(name="cogent", packages=("python-cogent-doc",), root=f"{_DOC}/python-cogent-doc/html", held_out=True),
-        Site(
-            name="gnucash",
-            packages=("gnucash-docs",),
-            root=f"{_DOC}/gnucash-docs",
-            start="/gnucash-guide-en/index.html",
-            held_out=True,
-        ),
-        Site(
-            name="xerces",
-            packages=("libxerces2-java-doc",),
-            root=f"{_DOC}/libxerces2-java-doc",
-            start="/api/xerces2/index.html",
-            held_out=True,
-        ),
         Site(
             name="liggghts",
             packages=("liggghts-doc",),
@@ -167,28 +146,15 @@ SITES = {
             held_out=True,
         ),
         Site(name="clanlib", packages=("clanlib-doc",), root=f"{_DOC}/clanlib-doc", held_out=True),
-        Site(
-            name="escript",
-            packages=("python-escript-doc",),
-            root=f"{_DOC}/python-escript-doc",
-            start="/python_html/index.html",
-            held_out=True,
-        ),
-        Site(
-            name="ada",
-            packages=("ada-reference-manual-2012",),
-            root=f"{_DOC}/ada-reference-manual-2012",
-            start="/aarm2012.html/aa-TOC.html",
-            held_out=True,
-        ),
-        Site(name="eric", packages=("eric",), root=f"{_DOC}/eric", start="/Source/index.html", held_out=True),
-        Site(
-            name="jsxgraph",
-            packages=("jsxgraph",),
-            root="usr/share/jsxgraph/examples",
-            start="/Intergeo/testcases.html",
-            held_out=True,
-        ),
+        # ... and these were chosen for the same purpose when it was final, because they have files.
+        Site(name="ezdxf", packages=("python-ezdxf-doc",), root=f"{_DOC}/python-ezdxf-doc/html", held_out=True),
+        Site(name="gevent", packages=("python-gevent-doc",), root=f"{_DOC}/python-gevent-doc/html", held_out=True),
+        Site(name="nipype", packages=("python-nipype-doc",), root=f"{_DOC}/python3-nipype/html", held_out=True),
+        Site(name="praw", packages=("praw-doc",), root=f"{_DOC}/praw-doc/html", held_out=True),
+        Site(name="rsyslog", packages=("rsyslog-doc",), root=f"{_DOC}/rsyslog-doc/html", held_out=True),
+        Site(name="sfepy", packages=("python-sfepy-doc",), root=f"{_DOC}/python-sfepy-doc/html", held_out=True),
+        Site(name="tornado", packages=("python-tornado-doc",), root=f"{_DOC}/python-tornado-doc/html", held_out=True),
+        Site(name="varnish", packages=("varnish-doc",), root=f"{_DOC}/varnish/html", held_out=True),
     )
 }
 
