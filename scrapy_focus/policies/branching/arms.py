@@ -340,13 +340,16 @@ class BranchingArms:
         errors of each price add up, and a page would always look better than a link to a file. The order of pages by
         this value stays.
         """
-        targets = self.kinds == TARGETS
-        if not targets.any():
+        targets = np.flatnonzero(self.kinds == TARGETS)
+        if not len(targets):
             return worth
         chance, each, costs = self._means = self._means or self._expected()
-        most = costs * _MOST_AHEAD * max(float((chance * each / costs)[targets].max()), _TINY)
-        later = -most * np.expm1(-worth.later / most)
-        return worth._replace(later=np.where((self.kinds == PAGES) & (worth.later > 0), later, worth.later))
+        best = float((chance.take(targets) * each.take(targets) / costs.take(targets)).max())
+        pages = np.flatnonzero((worth.later > 0) & (self.kinds == PAGES))
+        most = _MOST_AHEAD * max(best, _TINY) * costs.take(pages)
+        later = worth.later.copy()
+        later[pages] = most - most * np.exp(-later.take(pages) / most)
+        return worth._replace(later=later)
 
     def _expected(self) -> _Means:
         shrink, kinds = self.shrink, self.kinds
