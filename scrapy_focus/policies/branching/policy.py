@@ -79,6 +79,8 @@ _KINDS = {PAGES: "page", TARGETS: "predicted target", RENDERINGS: "rendering"}
 _RENDERED = "render/"  # prefix of the names of arms of renderings, and of their paths in a file
 _MOST_RENDERED = 512  # arms of renderings; the templates beyond share one, of this name
 _OTHERS = "(others)"
+_BEST_ONLY = 30  # pulls before other arms than the best one are tried while nothing was found: from then on ...
+_TRY_LEAST = 4  # ... one pull in so many is of the arm with the fewest
 _PLAIN_FIRST = 100  # pulls before the first rendering, while nothing was found and plain links are left
 _TRY_EACH = 20  # after that, one pull in so many is a rendering until something is found
 _DEAR = 4.0  # expected cost of the first rendering in units other than requests, relative to a page
@@ -300,6 +302,8 @@ class BranchingBandit(Policy):
         again = self._look_again(awake, float(indices.max()))
         if self._rendered and again is None:
             again = self._try_rendering(awake)
+        if again is None:
+            again = self._try_least_pulled(awake)
         chosen = self._choose(indices if again is None else np.where(again, indices, -np.inf), busy)
         if chosen is None:
             return None
@@ -582,6 +586,18 @@ class BranchingBandit(Policy):
         is_due = self.coverage.pulls >= _PLAIN_FIRST and not self.coverage.found and self.steps % _TRY_EACH == 0
         rendered = awake & (self.arms.kinds == RENDERINGS)
         return rendered if is_due and rendered.any() else None
+
+    def _try_least_pulled(self, awake: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return the arm to choose if this pull is to be of the one that was pulled least because nothing was found in
+        the first pulls, shape (n_arms,): otherwise a page that reveals such links may always look better than they do.
+        """
+        is_due = self.coverage.pulls >= _BEST_ONLY and not self.coverage.found and self.steps % _TRY_LEAST == 0
+        plain = awake & (self.arms.kinds != RENDERINGS)
+        if not is_due or not plain.any():
+            return None
+        least: NDArray[np.bool_] = np.zeros_like(awake)
+        least[np.argmin(np.where(plain, self.arms.pulls + self.arms.flying, np.inf))] = True
+        return least
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         """Learn about templates from a page that was rendered, or that a rendering revealed; it has so many new
