@@ -68,8 +68,9 @@ class KeywordsCommand(FocusCommand):
 
 
 def _expand(opts: argparse.Namespace) -> None:
+    from scrapy_focus.learn.vectors import load_vectors, train_vectors
     from scrapy_focus.topic.examples import read_texts
-    from scrapy_focus.topic.expansion import expand, load_vectors, read_keywords, telling, train_vectors
+    from scrapy_focus.topic.expansion import expand, read_keywords, telling
 
     if opts.out:
         _check_out(Path(opts.out), Path(opts.keywords))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.learn.vectors import Vectors
     from scrapy_focus.topic.examples import Examples
-    from scrapy_focus.topic.expansion import Vectors
     from scrapy_focus.topic.relevance import LinearRelevance
     from scrapy_focus.topic.validation import Fit, Validation
 
@@ -96,8 +96,8 @@ class TrainCommand(FocusCommand):
 
 
 def _train(opts: argparse.Namespace) -> None:
+    from scrapy_focus.learn.vectors import load_vectors
     from scrapy_focus.topic.examples import read_examples
-    from scrapy_focus.topic.expansion import load_vectors
     from scrapy_focus.topic.relevance import LinearRelevance
     from scrapy_focus.topic.validation import cross_validate
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.topic.expansion import entry_of, units_of
+from scrapy_focus.learn.vectors import entry_of
+from scrapy_focus.topic.expansion import units_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy_focus.topic.expansion import Vectors
+    from scrapy_focus.learn.vectors import Vectors
 
 _NEAREST = 10
 _MOST = 200_000  # words of a file that are used: the most frequent ones, which are first

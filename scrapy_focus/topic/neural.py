@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.extras import require_extra
 from scrapy_focus.learn.modelfile import digest_of, write_model
-from scrapy_focus.topic.expansion import entry_of
+from scrapy_focus.learn.vectors import entry_of
 from scrapy_focus.topic.relevance import SURE, UNSURE, check_classes
 from scrapy_focus.web.words import words_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.topic.expansion import Vectors
+    from scrapy_focus.learn.vectors import Vectors
 
 _LAYERS = (300, 150, 85, 45)  # behind the LSTM, each with half of its inputs dropped out
 _LAST = (50, 10)

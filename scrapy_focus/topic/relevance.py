@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.topic.expansion import Vectors
+    from scrapy_focus.learn.vectors import Vectors
 
 _FOLDS = 5  # of the calibration
 _FEW = 0.05  # of the words of a page
@@ -143,7 +143,7 @@ class LinearRelevance:
         Parameters
         ----------
         vectors
-            Of the language of the topic, such as :func:`~scrapy_focus.topic.expansion.load_vectors` returns.
+            Of the language of the topic, such as :func:`~scrapy_focus.learn.vectors.load_vectors` returns.
         texts
             The examples that the model was trained on: it knows their words by hashes alone.
         """

@@ -22,12 +22,12 @@ from scrapy_focus.lab.compare.plots import require_matplotlib
 from scrapy_focus.lab.recordings.importers.warc import WarcImporter
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.vectors import load_vectors
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.hostbandit.judge import judge_of
 from scrapy_focus.policies.linkclassifier.policy import OnlineLinkClassifier
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.topic.adaptive import AdaptiveRelevance
-from scrapy_focus.topic.expansion import load_vectors
 from scrapy_focus.topic.models import model_of
 from scrapy_focus.topic.neural import NeuralRelevance
 from tests.made import HANG

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.topic.expansion import entry_of, expand, load_vectors, read_keywords, telling, train_vectors
+from scrapy_focus.learn.vectors import entry_of, load_vectors, train_vectors
+from scrapy_focus.topic.expansion import expand, read_keywords, telling
 from tests.learn.topics import pages
 
 models = pytest.importorskip("gensim.models")
@@ -21,7 +22,7 @@ models = pytest.importorskip("gensim.models")
 ANGLES = {"wine": 0, "grape": 60, "cellar": -30, "bottle": 10, "cork": 65, "steel": 180, "barrel": 100}
 DIGEST = """
 import zlib
-from scrapy_focus.topic.expansion import train_vectors
+from scrapy_focus.learn.vectors import train_vectors
 from tests.learn.topics import pages
 vectors = train_vectors(pages(10, on=True) + pages(10, on=False))
 print(zlib.crc32(vectors.vectors.tobytes()), *vectors.index_to_key)
