@@ -24,6 +24,8 @@ _APART = 0.5  # minimum distance of the kinds in standard deviations
 _LEAST = 1e-3
 _LESS = 2.0  # standard errors below the estimate: overestimating the topic costs more than underestimating it
 _HIGHEST = 0.9  # share of the topic
+_BESIDE = 2.5  # minimum distance of the kinds in deviations, if one of them is known ...
+_MOST_BESIDE = 0.6  # ... and the largest share of the other
 _FLOOR = 0.3  # minimum fraction of the estimate that is used
 
 
@@ -37,6 +39,11 @@ class Mixture(NamedTuple):
     def odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-odds that pages with these scores are on the topic, in the same shape."""
         return self.slope * scores + self.shift
+
+    def shares(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities that pages with these scores are on the topic, in the same shape."""
+        shares: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(self.odds(scores), -30, 30)))
+        return shares
 
 
 def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency: float | None = None) -> Mixture:
@@ -73,7 +80,7 @@ def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency:
     share = _START if frequency is None else frequency
     for _ in range(_ROUNDS):
         found = _of(high, low, variance, share)
-        on[unknown] = 1 / (1 + np.exp(-np.clip(found.odds(of_unknown), -30, 30)))
+        on[unknown] = found.shares(of_unknown)
         one, other = on * counted, (1 - on) * counted
         low = float(other @ scores / max(other.sum(), _LEAST))
         high = max(float(one @ scores / one.sum()), low + _APART * variance**0.5)
@@ -82,6 +89,40 @@ def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency:
         if frequency is None:
             share = (float(on[unknown].sum()) + _SEEN_ON) / (len(of_unknown) + _SEEN_ON + _SEEN_OFF)
     return _of(high, low, variance, share)
+
+
+def mixture_beside(
+    scores: NDArray[np.float64], low: float, deviation: float, *, frequency: float | None = None
+) -> Mixture:
+    """Fit the mean of a second kind of scores, and its share, beside a kind that is known.
+
+    Parameters
+    ----------
+    scores
+        Of pages, shape (n,); at least one.
+    low, deviation
+        Mean and standard deviation of pages off the topic. Those on it have the same deviation, and a mean that is at
+        least 2.5 deviations higher.
+    frequency
+        The share of the topic, if it is known.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = mixture_beside(np.concatenate([rng.normal(4, 1, 50), rng.normal(0, 1, 950)]), 0.0, 1.0)
+    >>> 0.04 < found.frequency < 0.06, bool(found.shares(np.array([1.0]))[0] < 0.5 < found.shares(np.array([3.0]))[0])
+    (True, True)
+    """
+    least = low + _BESIDE * deviation
+    high = max(float(np.quantile(scores, _TOP)), least)
+    share = _START if frequency is None else frequency
+    for _ in range(_ROUNDS):
+        found = _of(high, low, deviation**2, share)
+        on = found.shares(scores)
+        high = max(float(on @ scores) / max(float(on.sum()), _LEAST), least)
+        if frequency is None:
+            share = min((float(on.sum()) + _SEEN_ON) / (len(scores) + _SEEN_ON + _SEEN_OFF), _MOST_BESIDE)
+    return _of(high, low, deviation**2, share)
 
 
 def believed(
