@@ -27,7 +27,7 @@ from scrapy_focus.topic.frequency import mixture_beside
 from scrapy_focus.topic.unrelated import ASKING, UNRELATED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -55,7 +55,7 @@ _FOLLOWS = 0.7  # length of what pages add to the vector of the sentence, which 
 _FOLLOWED = 100  # pages seen before the vector follows them
 _SURE = 5.0  # pages on the topic, in all, that it takes
 _ROUNDS = 3
-_GIVEN = 20.0  # examples and keywords that count as much as the sentence
+_GIVEN = 20.0  # examples that halve the weight of the sentence
 _CLEAR = 6.0  # log-odds up to which a part of the evidence counts
 _SIGN = 1.0  # deviations: a page on the topic has this similarity to the sentence, at least ...
 _SIGNS = 0.8  # ... in this share of the cases
@@ -63,7 +63,7 @@ _SPEAKS = 1.5  # deviations from which a word speaks for a text
 _WORDS = 200  # words of a text that are asked for that
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _STATE = (
-    "refits", "frequency", "alarm", "_seen", "_next", "_every", "_pages", "_lengths", "_vector", "_of_pages",
+    "refits", "frequency", "_alarm", "_seen", "_next", "_every", "_pages", "_lengths", "_vector", "_of_pages",
     "_drift",
 )  # fmt: skip
 
@@ -80,9 +80,12 @@ class AboutTopic:
     about
         The sentence, in up to 1,000 characters: "municipal budgets and annual accounts". Words such as *pages* and
         *about* are dropped. More specific words find more: "hurricanes, floods and earthquakes" rather than "weather".
-    keywords, positives, negatives
-        More evidence: words and phrases of the topic, texts of pages on it, and of others. They make a model of their
-        own (:func:`~scrapy_focus.topic.models.made_of`), and the more there are, the less the sentence counts.
+    others
+        A model of examples and keywords, if there are any: :func:`~scrapy_focus.topic.models.made_of` makes one. Both
+        judge each text.
+    examples
+        How many examples it has: the more there are, the less the sentence counts. With 0, it is one of keywords, and
+        a text that has none of them may be on the topic all the same.
     frequency
         The share of pages on the topic among those of the crawl, if it is known.
     embedding
@@ -102,8 +105,6 @@ class AboutTopic:
         The share of the topic among pages, as estimated or given; ``None`` before the first estimate.
     refits
         How often it learned from pages; after each time, scores of texts may change.
-    alarm
-        A sentence if pages called relevant have too little in common with the sentence, else ``""``.
 
     Notes
     -----
@@ -120,9 +121,8 @@ class AboutTopic:
         self,
         about: str,
         *,
-        keywords: Collection[str] = (),
-        positives: Sequence[str] = (),
-        negatives: Sequence[str] = (),
+        others: Topic | None = None,
+        examples: int = 0,
         frequency: float | None = None,
         embedding: Embedding | str | PathLike[str] = "",
     ) -> None:
@@ -134,14 +134,9 @@ class AboutTopic:
         self._sentence = self._vector = self._vector_of(self.about)
         self._phrases = self._units(UNRELATED)
         self._known_frequency = self.frequency = frequency
-        self._n_given = len(positives) + len(negatives) + len(keywords)
-        self._given: dict[str, Any] = {
-            "keywords": sorted(set(keywords)), "positives": list(positives), "negatives": list(negatives),
-            "frequency": frequency,
-        }  # fmt: skip
-        self._others = self._model_of_others()
+        self._others, self._examples = others, examples
         self.refits = 0
-        self.alarm = ""
+        self._alarm = ""
         self._seen = 0
         self._next = _FIRST
         self._every = 1  # one page in so many is kept
@@ -192,8 +187,8 @@ class AboutTopic:
             if len(self._pages) > _KEPT:
                 self._pages, self._lengths, self._every = self._pages[::2], self._lengths[::2], 2 * self._every
         self._seen += 1
-        if self._of_pages is not None and not self.alarm:
-            self._watch(unit, length)
+        if self._of_pages is not None and not self._alarm:
+            self._watch(text, unit, length)
         if self._seen >= self._next:
             self._next *= 2
             self._learn()
@@ -212,29 +207,32 @@ class AboutTopic:
         if (learner := learning(self._others)) is not None:
             learner.restore(state["others"])
 
+    @property
+    def alarm(self) -> str:
+        """A sentence if pages called relevant have too little in common with the sentence, or if the other model warns;
+        else ``""``.
+        """
+        learner = learning(self._others)
+        return self._alarm or ("" if learner is None else learner.alarm)
+
     @cached_property
     def digest(self) -> str:
         """Identifies the arguments."""
-        return digest_of({"kind": "about", "about": self.about, "embedding": self.embedding.digest, **self._given}, {})
+        known = {
+            "kind": "about", "about": self.about, "embedding": self.embedding.digest,
+            "frequency": self._known_frequency, "examples": self._examples,
+            "others": "" if self._others is None else self._others.digest,
+        }  # fmt: skip
+        return digest_of(known, {})
 
     def __repr__(self) -> str:
         return f"AboutTopic({brief(self.about)}, {self._seen:,} pages seen, {self.digest})"
-
-    def _model_of_others(self) -> Topic | None:
-        """Return the model of keywords and examples, ``None`` without any."""
-        if not self._n_given:
-            return None
-        from scrapy_focus.topic.examples import Given
-        from scrapy_focus.topic.models import made_of
-
-        given = Given(self._given["positives"], self._given["negatives"])
-        return made_of(given, self._given["keywords"], self._known_frequency)
 
     def _vector_of(self, sentence: str) -> Floats:
         """Return the vector of a sentence without the words of a request, of length 1."""
         words = [word for word in _WORD.findall(sentence) if word.lower() not in ASKING]
         for text in (" ".join(words), sentence):
-            unit = self._units([text])[0]
+            unit: Floats = self._units([text])[0]
             if unit.any():
                 return unit
         raise ConfigError(
@@ -274,21 +272,21 @@ class AboutTopic:
 
     def _with_others(self, odds: Floats, scores: Floats) -> Floats:
         """Return the log-odds of the sentence together with those of examples and keywords."""
-        if self._n_given == len(self._given["keywords"]):  # a text without a keyword may be on the topic all the same
+        if not self._examples:
             mine = 1 / (1 + np.exp(-odds))
             both = np.clip(1 - (1 - mine) * (1 - scores), 1e-9, 1 - 1e-9)
-            return np.asarray(np.log(both / (1 - both)))
+            joined: Floats = np.log(both / (1 - both))
+            return joined
         theirs = np.log(np.clip(scores, 1e-9, 1) / np.clip(1 - scores, 1e-9, 1))
-        trust = _GIVEN / (_GIVEN + self._n_given)
-        return np.asarray(trust * np.clip(odds, -_CLEAR, _CLEAR) + np.clip(theirs, -_CLEAR, _CLEAR))
+        trust = _GIVEN / (_GIVEN + self._examples)
+        weighted: Floats = trust * np.clip(odds, -_CLEAR, _CLEAR) + np.clip(theirs, -_CLEAR, _CLEAR)
+        return weighted
 
-    def _watch(self, unit: Floats, length: int) -> None:
+    def _watch(self, text: str, unit: Floats, length: int) -> None:
         """Warn when pages called relevant have little in common with the sentence."""
-        lengths = np.array([length], np.float64)
-        called = float(self._odds(unit[np.newaxis], lengths)[0]) >= 0
-        sign = float(self._deviations(unit[np.newaxis], lengths, self._sentence)[0]) >= _SIGN
-        self._drift.add(called=called, sign=sign)
-        self.alarm = self._drift.alarm(of_topic=_SIGNS)
+        away = self._deviations(unit[np.newaxis], np.array([length], np.float64), self._sentence)
+        self._drift.add(called=float(self.score([text])[0]) >= 0.5, sign=float(away[0]) >= _SIGN)
+        self._alarm = self._drift.alarm(of_topic=_SIGNS)
 
     def _learn(self) -> None:
         """Learn from the kept pages how frequent the topic is, and what similar pages have in common."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_focus.topic.examples import Given
 
 _MANY = 10  # examples of a kind, from which unlabelled pages no longer improved live crawls
-_GIVEN = ("positive", "negative", "keywords", "frequency")  # the possible sources of a model
+_GIVEN = ("about", "positive", "negative", "keywords", "frequency", "embedding")  # the possible sources of a model
 
 
 def load_relevance(path: str | PathLike[str]) -> Topic:
@@ -51,8 +51,9 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
 def relevance_of(model: Topic | str | PathLike[str] | Mapping[str, Any]) -> Topic:
     """Return a model unchanged, the one in a file, or one that learns from the crawl, from a description.
 
-    The description is a dict with ``positive`` and ``negative``, folders of example pages, ``keywords`` and
-    ``frequency``, the share of all pages that are on the topic if it is known: see :func:`model_of`.
+    The description is a dict with ``about``, a sentence, ``positive`` and ``negative``, folders of example pages,
+    ``keywords``, ``frequency``, the share of all pages that are on the topic if it is known, and ``embedding``: see
+    :func:`model_of`.
 
     Raises
     ------
@@ -68,21 +69,21 @@ def relevance_of(model: Topic | str | PathLike[str] | Mapping[str, Any]) -> Topi
     if not (callable(getattr(model, "score", None)) and isinstance(getattr(model, "digest", None), str)):
         raise ConfigError(
             f"relevance is {brief(model)}; it takes the file of a model, an object with score(texts) and a digest, or "
-            "a dict like {'positive': 'folder', 'keywords': ['some', 'words']}"
+            "a dict like {'about': 'a sentence', 'keywords': ['some', 'words']}"
         )
     return model
 
 
 def model_of(
     *,
+    about: str = "",
     positive: str | PathLike[str] = "",
     negative: str | PathLike[str] = "",
     keywords: Collection[str] = (),
     frequency: float | None = None,
+    embedding: str = "",
 ) -> Topic:
-    """Return a model of folders of example pages, keywords, or both, see :func:`made_of`.
-
-    ``frequency`` is the share of all pages that are on the topic, if it is known.
+    """Return a model of a sentence, folders of example pages, keywords, or some of them, see :func:`made_of`.
 
     Raises
     ------
@@ -91,26 +92,40 @@ def model_of(
     """
     if isinstance(keywords, str) or not all(isinstance(each, str) for each in keywords):
         raise ConfigError(f"keywords is {brief(keywords)}; it takes a list of words and phrases")
-    if not positive and not keywords:
+    if not about and not positive and not keywords:
         raise ConfigError(
-            "what is the topic? Give a folder with pages on it (positive), keywords, or both; pages that are not on it "
-            "(negative) help, and are no topic"
+            "what is the topic? Give a sentence (about), a folder with pages on it (positive), keywords, or several of "
+            "these; pages that are not on it (negative) help, and are no topic"
         )
-    return made_of(read_given(positive, negative), keywords, frequency)
+    return made_of(read_given(positive, negative), keywords, frequency, about=about, embedding=embedding)
 
 
-def made_of(given: Given, keywords: Collection[str], frequency: float | None) -> Topic:
-    """Return a model of example pages, keywords, or both.
+def made_of(
+    given: Given, keywords: Collection[str], frequency: float | None, *, about: str = "", embedding: str = ""
+) -> Topic:
+    """Return a model of a sentence, example pages, keywords, or some of them.
 
-    Keywords alone are used as they are. Ten examples of each kind or more, without keywords, train a model where only
-    the probabilities follow the topic's frequency in the crawl. Anything else makes a model that learns from the
-    pages of the crawl.
+    With a sentence (``about``) it is an :class:`~scrapy_focus.topic.about.AboutTopic`, with or without the others.
+    ``embedding`` is the source of its embedding. ``frequency`` is the share of all pages that are on the topic, if it
+    is known.
+
+    Without a sentence, keywords alone are used as they are. Ten examples of each kind or more, without keywords, train
+    a model where only the probabilities follow the topic's frequency in the crawl. Anything else makes a model that
+    learns from the pages of the crawl.
 
     Raises
     ------
     ConfigError
-        If there are no data, or the frequency is not a share.
+        If there are no data, or some are invalid.
     """
+    if about:
+        from scrapy_focus.topic.about import AboutTopic  # other topics need no embedding
+
+        examples = len(given.positives) + len(given.negatives)
+        others = made_of(given, keywords, frequency) if examples or keywords else None
+        return AboutTopic(about, others=others, examples=examples, frequency=frequency, embedding=embedding)
+    if embedding:
+        raise ConfigError(f"embedding is {brief(embedding)}, and there is no sentence (about) to use it for")
     if keywords and not given.positives and frequency is None:
         return KeywordRelevance(keywords)
     if min(len(given.positives), len(given.negatives)) >= _MANY and not keywords:

@@ -64,7 +64,9 @@ class EndlessSite:
     def crawl(self, policy: BranchingBandit | BreadthFirst, *, seed: int = 0) -> tuple[float, int]:
         """Crawl it, and return how many files were found and how many requests went into the trap."""
         goal = FilesGoal(types=["csv"])
-        crawl = Crawl(policy, frontier=memory_frontier, goal=goal, budget=Budget(requests=BUDGET), seed=seed, strict=True)
+        crawl = Crawl(
+            policy, frontier=memory_frontier, goal=goal, budget=Budget(requests=BUDGET), seed=seed, strict=True
+        )
         crawl.add([Link(f"{HOST}/", 1, "h.test")])
         trapped = 0
         while (pick := crawl.next()) is not None:

@@ -274,7 +274,7 @@ def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
     assert str(tmp_path) not in text
     assert "; see pages.jsonl." in text
     assert f"21 pages were read; {len(on)} of them are on the topic, on 1 host." in text
-    assert "Looked for pages on the topic of the words honey, bees" in text
+    assert "Looked for pages with the words honey, bees" in text
     with (tmp_path / "found" / "pages.csv").open(encoding="utf-8-sig", newline="") as file:
         assert len(list(csv.DictReader(file))) == 21
 

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.arguments.about import (
+    about_argument,
+    embedding_argument,
+    fixed_about,
+    refuse_embedding,
+    topic_about,
+)
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
 from scrapy_focus.finders.kit.arguments.readers import (
@@ -44,6 +51,8 @@ class StructuredArguments(ListArguments):
         help="look for these types, separated by commas: those of schema.org (Recipe,Event), or full names of others. "
         "Default: any page with enough facts",
     )  # fmt: skip
+    about: str = about_argument("things on pages about this")
+    embedding: str = embedding_argument()
     least: int | None = argument(
         number_reader("facts", _LEAST), metavar="N",
         help=f"without --types, find pages with at least N facts (default: {_LEAST})",
@@ -67,6 +76,7 @@ class StructuredArguments(ListArguments):
                 f"{names.of('least')} is {given['least']!r}, and types are given; it is for crawls without types: "
                 "remove one of them"
             )
+        refuse_embedding(given, names)
 
     def check(self, names: Names) -> None:
         try:
@@ -97,7 +107,12 @@ class StructuredArguments(ListArguments):
         given: dict[str, Any] = {"types": self.types} if self.types else {"least": self.least or _LEAST}
         if self.syntaxes:
             given["syntaxes"] = self.syntaxes
-        return StructuredDataGoal(**given)
+        topic = topic_about(self.about, self.embedding)
+        if topic is None:
+            return StructuredDataGoal(**given)
+        from scrapy_focus.goals.structured_about import StructuredDataAbout
+
+        return StructuredDataAbout(topic, **given)
 
     @property
     def is_one_host(self) -> bool:
@@ -124,5 +139,5 @@ class StructuredArguments(ListArguments):
         return {
             "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
             "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
-            **({"per_host": str(self.per_host)} if self.per_host else {}),
+            **({"per_host": str(self.per_host)} if self.per_host else {}), **fixed_about(self.about, self.embedding),
         }  # fmt: skip

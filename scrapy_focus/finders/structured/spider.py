@@ -26,7 +26,8 @@ from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.finders.structured.arguments import StructuredArguments
 from scrapy_focus.finders.structured.output import StructuredOutput
-from scrapy_focus.web.html import link_text
+from scrapy_focus.goals.structured_about import StructuredDataAbout
+from scrapy_focus.web.html import link_text, page_blocks
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 from scrapy_focus.web.url_parts import domain_at, parts_of
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _ROOM = 5_000_000  # characters of the values of a page that are listed
 _EACH = 10  # characters that a value other than a text counts as
+_BLOCKS = 2_000  # blocks of text of a page that are compared with the topic
 _PAGES = 200_000  # pages with entities whose URLs are remembered
 
 
@@ -58,6 +60,11 @@ class StructuredSpider(FollowingSpider, SiteSpider):
     types
         Types to look for: those of schema.org such as ``Recipe,Event``, or full names of others. By default, the crawl
         finds any page with enough facts.
+    about
+        A sentence: only pages about it count as found. All entities are listed, each with the relevance of its page. It
+        needs ``pip install "scrapy-focus[about]"``.
+    embedding
+        The embedding that compares the sentence with texts, see :func:`~scrapy_focus.learn.embedding.load_embedding`.
     least
         Without types, the least number of facts on a page that counts as found; 6 by default.
     syntaxes
@@ -204,6 +211,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         self._read[url] = None
         listed, host = self._listed.pop(url, set()), parts_of(url)[0]
         wanted = self.goal.wanted(reading)
+        relevance = self._relevance(host, response)
         for number, entity in enumerate(within(wanted if self.goal.names else outermost(wanted)), 1):
             if number not in listed:
                 yield StructuredEntity(
@@ -212,7 +220,14 @@ class StructuredSpider(FollowingSpider, SiteSpider):
                     anchor=printable(meta.get("link_text", "")),
                     why=why_of(meta),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                    relevance=relevance,
                 )  # fmt: skip
+
+    def _relevance(self, host: str, response: HtmlResponse) -> float | None:
+        """Return the probability that a page is on the topic, ``None`` without a topic."""
+        if not isinstance(self.goal, StructuredDataAbout):
+            return None
+        return round(self.goal.probability(host, page_blocks(response.selector.root)[:_BLOCKS]), 6)
 
 
 def outermost(entities: Iterable[Entity]) -> Iterator[Entity]:

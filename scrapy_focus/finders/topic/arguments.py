@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.finders.kit.arguments.about import (
+    about_argument,
+    embedding_argument,
+    fixed_about,
+    quoted,
+    refuse_embedding,
+    topic_about,
+)
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
 from scrapy_focus.finders.kit.arguments.readers import (
@@ -37,6 +45,7 @@ class TopicArguments(ListArguments):
     list_name = PAGES
 
     seeds: Starts = argument(read_seeds, option=POSITIONAL)
+    about: str = about_argument("pages about this")
     examples: str = argument(
         read_text, metavar="DIR",
         help="learn the topic from pages in DIR/positive and, optionally, pages off the topic in DIR/negative, as text "
@@ -47,6 +56,7 @@ class TopicArguments(ListArguments):
         read_keywords, metavar="WORDS",
         help="look for these words and phrases, separated by commas, or for those in a file, one per line",
     )  # fmt: skip
+    embedding: str = embedding_argument()
     frequency: float | None = argument(
         read_share, metavar="SHARE",
         help="assume that this share of all pages is on topic, such as 0.03 (default: estimated)",
@@ -61,15 +71,20 @@ class TopicArguments(ListArguments):
 
     @classmethod
     def refuse(cls, given: Mapping[str, Any], names: Names) -> None:
-        examples, model = names.of("examples"), names.of("model")
-        if given["examples"] and given["model"]:
-            raise UsageError(f"{examples} and {model} are two ways to say what is on the topic; give one of them")
-        if not (given["examples"] or given["model"] or given["keywords"]):
+        for other in ("about", "examples"):
+            if given[other] and given["model"]:
+                raise UsageError(
+                    f"{names.of(other)} and {names.of('model')} are two ways to say what is on the topic; give one of "
+                    "them"
+                )
+        if not (given["about"] or given["examples"] or given["model"] or given["keywords"]):
             raise UsageError(
-                f"what is the topic? Give {names.given('examples', 'DIR')}, a folder with pages on it in DIR/positive "
-                f"and, optionally, others in DIR/negative; or {names.given('keywords', 'some,words')}; or both; or "
+                f"what is the topic? Give {names.given('about', 'SENTENCE')}; or "
+                f"{names.given('keywords', 'some,words')}; or {names.given('examples', 'DIR')}, a folder with pages on "
+                "it in DIR/positive and, optionally, others in DIR/negative; or several of these; or "
                 f"{names.given('model', 'FILE')}, from focus train"
             )
+        refuse_embedding(given, names)
         if given["model"] and given["frequency"]:
             raise UsageError(
                 f"{names.of('frequency')} goes with examples or keywords; a model was made for the frequency it has"
@@ -105,11 +120,14 @@ class TopicArguments(ListArguments):
     def looks_for(self) -> str:
         words = f"the words {', '.join(self.keywords)}"
         known = [f"{name} {value}" for name, value in (("examples", self.examples), ("model", self.model)) if value]
-        if not known:
+        if not known and not self.about:
             return f"pages with {words}"
         if self.keywords:
             known.append(words)
-        return f"pages on the topic of {' and '.join(known)}"
+        if not self.about:
+            return f"pages on the topic of {' and '.join(known)}"
+        also = f", given {' and '.join(known)}" if known else ""
+        return f"pages about {quoted(self.about)}{also}"
 
     @property
     def stays_on(self) -> str:
@@ -121,7 +139,8 @@ class TopicArguments(ListArguments):
 
         falls = len(self.limits) > 1 and self.budget  # by its thirds
         return {
-            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            **fixed_about(self.about, self.embedding), "examples": "DIR" if self.examples else "",
+            "keywords": ",".join(self.keywords),
             "frequency": "" if self.frequency is None else f"{self.frequency:g}",
             "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
             self.counted: "-".join(self.limits) + (f" with --budget {self.budget}" if falls else ""),
@@ -129,6 +148,7 @@ class TopicArguments(ListArguments):
 
     def check_files(self) -> None:
         self.read_examples()
+        topic_about(self.about, self.embedding)
 
     def read_examples(self) -> Given:
         """Return the examples in the given folder.

@@ -17,13 +17,13 @@ class TopicCommand(FindCommand):
     """Finds pages on a topic, on any host."""
 
     command = "focus-topic"
-    arguments = "URL|FILE... --examples DIR|--model FILE|--keywords WORDS [options]"
+    arguments = "URL|FILE... --about SENTENCE|--keywords WORDS|--examples DIR|--model FILE [options]"
     summary = "Find pages on a topic, on many hosts"
     details = (
         "Find pages on a topic, on any host. The crawl starts at the given pages: URLs, or files with one URL per "
-        "line. Define the topic by examples, keywords or both, or by a trained model. The crawl learns which "
-        "links lead to pages on the topic, and follows them to other hosts. It obeys robots.txt, and sends one request "
-        "per second to each host. Stop it with Ctrl-C; the same command resumes it."
+        "line. Define the topic by a sentence, keywords, examples or several of these, or by a trained model. The "
+        "crawl learns which links lead to pages on the topic, and follows them to other hosts. It obeys robots.txt, "
+        "and sends one request per second to each host. Stop it with Ctrl-C; the same command resumes it."
     )
     folder = "pages"
     starts = "seeds"

@@ -57,14 +57,17 @@ EXAMPLES = "examples.json.gz"  # in the JOBDIR
 class TopicSpider(FollowingSpider):
     """Finds pages on a topic on any host: the crawl leaves the hosts of its seeds.
 
-    Examples, keywords or both define the topic: a model is built from them, and learns from the pages of the crawl, see
-    :func:`~scrapy_focus.topic.models.made_of`. Alternatively, a model trained earlier defines it, and does not learn
-    any more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
+    A sentence, examples, keywords or several of these define the topic: a model is built from them, and learns from the
+    pages of the crawl, see :func:`~scrapy_focus.topic.models.made_of`. Alternatively, a model trained earlier defines
+    it, and does not learn any more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
 
     Arguments
     ---------
     seeds
         Pages to start from: URLs separated by commas, or a file with one per line.
+    about
+        A sentence that says what the pages are about: "municipal budgets and annual accounts". It needs
+        ``pip install "scrapy-focus[about]"``.
     examples
         Folder with example pages (``.txt``, ``.html``): pages on the topic in ``positive`` and, optionally, others in
         ``negative``. They are stored in the ``JOBDIR``, so a crawl can resume without the folder.
@@ -73,6 +76,8 @@ class TopicSpider(FollowingSpider):
     keywords
         Words and phrases of the topic, separated by commas, or a file with one per line, such as the output of
         ``focus keywords``. They are looked up in pages and links; with a ``model``, only in links.
+    embedding
+        The embedding that compares the sentence with texts, see :func:`~scrapy_focus.learn.embedding.load_embedding`.
     frequency
         The share of all pages that are on topic, if you know it: ``0.03``. By default, it is estimated.
     per_domain
@@ -185,7 +190,7 @@ class TopicSpider(FollowingSpider):
         """Return the topic model: trained earlier, or built from examples, for a resumed job from the stored ones."""
         if self.asked.model:
             return load_relevance(self.asked.model)
-        if not (alone or self.asked.examples):
+        if not (alone or self.asked.examples or self.asked.about):
             return KeywordRelevance(self.keywords)
         if resumed and stored is not None and stored.exists():
             return self.made_of(Given.stored(stored))
@@ -202,7 +207,7 @@ class TopicSpider(FollowingSpider):
                 "The model starts with %d examples on the topic, %d others and %d keywords, and learns from "
                 "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
             )  # fmt: skip
-        if 0 < len(given.positives) < _FEW and not self.keywords:
+        if 0 < len(given.positives) < _FEW and not self.keywords and not self.asked.about:
             self.logger.warning("A model of so few examples is mostly luck; give it ten or more, or add keywords")
         return relevance
 
@@ -215,16 +220,13 @@ class TopicSpider(FollowingSpider):
 
     def made_of(self, given: Given) -> Topic:
         """Return a model of examples and keywords."""
-        return made_of(given, self.keywords, self.asked.frequency)
+        asked = self.asked
+        return made_of(given, self.keywords, asked.frequency, about=asked.about, embedding=asked.embedding)
 
     def facts(self) -> dict[str, Any]:
         """Return the arguments of the crawl, as values of JSON."""
-        given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self.asked, name))]
-        if self.keywords:
-            given.append(f"the words {', '.join(self.keywords)}")
         return {
-            "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}",
+            "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.asked.looks_for,
             self.asked.counted: " falling to ".join(self.asked.limits), "fixed": self.asked.fixed,
         }  # fmt: skip
 

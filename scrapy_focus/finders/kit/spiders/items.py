@@ -103,6 +103,7 @@ class StructuredEntity:
     anchor: str  # text of its link
     why: str  # why the page was fetched: what was known about its link when it was chosen
     fetched_at: str  # ISO 8601, UTC
+    relevance: float | None = None  # probability that the page is on the topic; None: there is no topic
 
 
 @dataclass
