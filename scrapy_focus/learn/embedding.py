@@ -65,7 +65,8 @@ def load_embedding(source: str | PathLike[str] = "") -> Embedding:
     ----------
     source
         * ``""``: the table of the package wordllama, which the extra ``about`` installs: English, 256 numbers a vector.
-        * A folder in Model2Vec's format, or with a ``StaticEmbedding`` of sentence-transformers.
+        * A folder in Model2Vec's format, or with a ``StaticEmbedding`` of sentence-transformers. One within an
+          installed package may be named with dots: ``package.folder``. The package is not imported.
         * A file of word vectors, as :func:`~scrapy_focus.learn.vectors.load_vectors` reads it.
         * The import path of an object, ``package.module:name`` or ``package.module.name``, or of a class or function
           that returns one without arguments. It has a method ``embed``, or ``encode`` as those of
@@ -87,13 +88,14 @@ def _load(source: str) -> _Loaded:
         return _default()
     path = Path(source)
     if path.is_dir():
-        return _folder(path)
+        return _folder(path, source)
     if path.suffix in (".safetensors", ".json") and path.is_file():
         raise ConfigError(f"{source} is one file of an embedding; give its folder")
     if path.is_file():
         return _WordTable(source, load_vectors(path))
     if _IMPORT_PATH.fullmatch(source):
-        return _imported(source)
+        packaged = _packaged(source)
+        return _folder(packaged, source) if packaged else _imported(source)
     raise ConfigError(f"there is no embedding {source!r:.200}; {_EXPECTED}")
 
 
@@ -128,7 +130,8 @@ class _Files(NamedTuple):
 def _default() -> _Loaded:
     require_extra("the default embedding", "about", "wordllama", "tokenizers")
     spec = find_spec("wordllama")  # not imported: that takes a second, and configures the root logger
-    for folder in map(Path, (spec and spec.submodule_search_locations) or ()):
+    for place in (spec and spec.submodule_search_locations) or ():
+        folder = Path(place)
         files = _Files(
             folder / "weights" / "l2_supercat_256.safetensors",
             folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
@@ -138,15 +141,29 @@ def _default() -> _Loaded:
     raise ConfigError("the installed wordllama has no table l2_supercat_256; install version 0.4, or name an embedding")
 
 
-def _folder(folder: Path) -> _Loaded:
+def _folder(folder: Path, source: str) -> _Loaded:
     require_extra("reading an embedding", "about", "tokenizers")
     for place in _PLACES:
         files = _Files(folder / place / "model.safetensors", folder / place / "tokenizer.json")
         if all(file.is_file() for file in files):
-            return _TokenTable(str(folder), files)
+            return _TokenTable(source, files)
     raise ConfigError(
         f"{folder} has no embedding: it needs model.safetensors and tokenizer.json, as Model2Vec saves them"
     )
+
+
+def _packaged(source: str) -> Path | None:
+    """Return the folder of an installed package that a name with dots stands for, ``None`` if there is none."""
+    package, *folders = source.split(".")
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    for place in (spec and spec.submodule_search_locations) or ():
+        folder = Path(place, *folders)
+        if any((folder / within / "model.safetensors").is_file() for within in _PLACES):
+            return folder
+    return None
 
 
 def _imported(source: str) -> _Loaded:
