@@ -22,6 +22,7 @@ from scrapy_focus.lab.compare.plots import require_matplotlib
 from scrapy_focus.lab.recordings.importers.warc import WarcImporter
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.embedding import load_embedding
 from scrapy_focus.learn.vectors import load_vectors
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.hostbandit.judge import judge_of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 OPTIONAL = (
     "extruct", "gensim", "hnswlib", "matplotlib", "pandas", "playwright", "ray", "scipy", "scrapy_playwright", "sklearn",
-    "torch", "warcio",
+    "tokenizers", "torch", "warcio", "wordllama",
 )  # fmt: skip
 #: Makes these modules ones that are not installed, in each process that starts with its folder in PYTHONPATH.
 BLOCKER = f"""
@@ -121,6 +122,7 @@ def test_the_package_and_its_default_scheduler_import_no_optional_package() -> N
         ("topic", "sklearn", "scikit-learn", lambda folder: AdaptiveRelevance(positives=["bees"])),
         ("topic", "sklearn", "scikit-learn", lambda folder: model_of(keywords=["bees"], frequency=0.1)),
         ("topic", "gensim", "gensim", lambda folder: load_vectors(folder / "vectors")),
+        ("about", "tokenizers", "tokenizers", load_embedding),
         ("structured", "extruct", "extruct", lambda folder: StructuredDataGoal()),
         ("lab", "sklearn", "scikit-learn", lambda folder: compare([], [])),
         ("lab", "matplotlib", "matplotlib", lambda folder: require_matplotlib()),
