@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LONGEST = 4_000  # characters of a text that are read, from its beginning
-_AT_ONCE = 16_000  # characters whose tokens are averaged at once: their vectors take some megabytes
+_AT_ONCE = 4_000  # characters whose tokens are averaged at once: their vectors take about two megabytes
+_COMMON = 1e-3  # share of all words: the vector of a word with that share counts for half of a rare one's
 _SAMPLED = 32 << 20  # bytes of a table that its digest is computed from; of a larger one, evenly spaced rows
 _HEADER = 100 << 20  # bytes: the largest header that the safetensors format allows
 _TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "|i1", "I32": "<i4", "I64": "<i8"}  # its names, NumPy's
@@ -296,7 +297,11 @@ class _TokenTable(_Table):
 
 
 class _WordTable(_Table):
-    """Word vectors of gensim."""
+    """Word vectors of gensim, those of frequent words with a small weight.
+
+    Files have their words in the order of frequency. The weight is that of Arora, Liang, Ma: A Simple but
+    Tough-to-Beat Baseline for Sentence Embeddings (2017), with the share of a word by Zipf's law.
+    """
 
     def __init__(self, source: str, vectors: Any) -> None:
         try:
@@ -309,6 +314,12 @@ class _WordTable(_Table):
         super().__init__(
             source, _hexadecimal(str(table.shape).encode(), words.encode("utf-8", "replace"), _sample_of(table)), table
         )
+        shares = 1 / np.arange(1, len(table) + 1)
+        shares /= shares.sum()
+        self._weights = np.asarray(_COMMON / (_COMMON + shares), np.float32)
+
+    def _weights_of(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
+        return self._weights[ids]
 
     def _ids(self, texts: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         index = self._vectors.key_to_index

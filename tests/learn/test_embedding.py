@@ -160,11 +160,27 @@ def test_a_folder_within_a_package_is_named_by_dots(tmp_path: Path, monkeypatch:
 
 
 def test_word_vectors_of_gensim_are_read(tmp_path: Path) -> None:
-    """Words are found in lower case, with or without their part of speech; others do not count."""
+    """Words are found in lower case, with or without their part of speech; others do not count.
+
+    By Zipf's law the three words have 6, 3 and 2 elevenths of all words, and by those their weights.
+    """
     pytest.importorskip("gensim")
     (tmp_path / "vectors.txt").write_text("3 2\nhoney 1 0\nbees_NOUN 0 2\ntown 3 3\n")
-    found = load_embedding(tmp_path / "vectors.txt")
-    assert found.embed(["Honey, bees!", "the TOWN", "of"]).tolist() == [[0.5, 1], [3, 3], [0, 0]]
+    honey, bees, town = (1e-3 / (1e-3 + share / 11) for share in (6, 3, 2))
+    found = load_embedding(tmp_path / "vectors.txt").embed(["Honey, bees!", "the TOWN", "of"])
+    assert found == pytest.approx(np.array([[honey / 2, bees], [3 * town, 3 * town], [0, 0]]), rel=1e-5)
+
+
+def test_frequent_words_count_for_less(tmp_path: Path) -> None:
+    """The words of a file of vectors are in the order of frequency: among a hundred thousand, the first ones hardly count."""
+    models = pytest.importorskip("gensim.models")
+    vectors = models.KeyedVectors(2)
+    rows = np.tile(np.array([[0, 1]], np.float32), (100_000, 1))
+    rows[0] = 1, 0
+    vectors.add_vectors(["the", *(f"word{i}" for i in range(1, 100_000))], rows)
+    vectors.save(str(tmp_path / "vectors.kv"))
+    found = load_embedding(tmp_path / "vectors.kv").embed(["the word50000"])[0]
+    assert found[1] > 50 * found[0]
 
 
 OWN = """
@@ -403,17 +419,17 @@ def test_wordllama_is_not_imported_and_a_fork_does_not_warn() -> None:
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
 
 
-def test_the_resident_table_takes_less_than_40_megabytes() -> None:
-    """After it was loaded and used; its pages are those of the file, which processes share."""
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_the_default_table_takes_less_than_40_megabytes() -> None:
+    """Of this process alone, when texts have been embedded: the table is mapped, so that processes share its 16 MB."""
     code = (
+        "import re\n"
         "from pathlib import Path\n"
         "from scrapy_focus.learn.embedding import load_embedding\n"
-        "def resident(): return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 >> 20\n"
-        "before = resident()\n"
-        "load_embedding().embed([f'annual report of the town {i}' for i in range(1000)])\n"
-        "print(resident() - before)"
+        "def own(): return int(re.search(r'RssAnon:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) >> 10\n"
+        "before = own()\n"
+        "load_embedding().embed([f'annual report of the town {i} ' * 100 for i in range(1000)])\n"
+        "print(own() - before)"
     )
-    if not Path("/proc/self/statm").exists():
-        pytest.skip("resident memory is read from /proc")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG, check=True)
     assert int(done.stdout) < 40
