@@ -176,10 +176,13 @@ def _imported(source: str) -> _Loaded:
         if isinstance(found, type) or not _method_of(found):
             found = found()
     except Exception as error:  # whatever foreign code raises
-        raise ConfigError(
-            f"the embedding {source} cannot be imported ({type(error).__name__}: {error}); {_EXPECTED}"
-        ) from error
+        raise ConfigError(f"the embedding {source} cannot be imported ({_said(error)}); {_EXPECTED}") from error
     return _Custom(source, found)
+
+
+def _said(error: Exception) -> str:
+    """Return an exception of foreign code in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _method_of(model: object) -> Callable[[list[str]], Any] | None:
@@ -200,8 +203,8 @@ class _Custom(_Loaded):
             self._width = self._rows(["text"]).shape[1]
         except Exception as error:  # whatever foreign code raises
             raise ConfigError(
-                f"the embedding {source} does not embed a text ({type(error).__name__}: {error}); it takes a list of n "
-                "texts, and returns an array of shape (n, d)"
+                f"the embedding {source} does not embed a text ({_said(error)}); it takes a list of n texts, and "
+                "returns an array of shape (n, d)"
             ) from error
         digest = getattr(model, "digest", None)
         if not isinstance(digest, str) or not digest:
@@ -278,7 +281,9 @@ class _TokenTable(_Table):
             raise ConfigError(f"the embedding {source or files.table} cannot be read: {error.strerror}") from error
         except Exception as error:  # tokenizers raises a plain Exception for invalid files
             where = source or files.table.parent
-            raise ConfigError(f"the embedding in {where} cannot be read: {error}; save or install it again") from error
+            raise ConfigError(
+                f"the embedding in {where} cannot be read ({_said(error)}); save or install it again"
+            ) from error
         super().__init__(source, digest, table)
 
     def _ids(self, texts: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -203,7 +203,7 @@ def made():
     return Encoder()
 
 def broken():
-    raise OSError("no weights")
+    raise OSError("no weights,\\nand no table")
 
 ready = Lengths()
 nothing = 5
@@ -244,7 +244,7 @@ def test_an_encoder_is_wrapped() -> None:
     [
         ("own_embeddings:absent", "cannot be imported (AttributeError: "),
         ("absent_module_of_a_user:name", "cannot be imported (ModuleNotFoundError: "),
-        ("own_embeddings:broken", "cannot be imported (OSError: no weights)"),
+        ("own_embeddings:broken", "cannot be imported (OSError: no weights, and no table)"),
         ("own_embeddings:nothing", "cannot be imported (TypeError: "),
         ("own_embeddings:Flat", "returned shape (1,) for 1 texts"),
         ("builtins:dict", "is a dict without a method embed or encode"),
