@@ -56,7 +56,7 @@ def save(
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     made.add_special_tokens(["[CLS]"])
     made.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 1)])
-    made.enable_padding(length=16)
+    made.enable_padding(length=16, pad_id=2, pad_token="honey")
     made.enable_truncation(2)
     made.save(str(folder / "tokenizer.json"))
     save_file(arrays, folder / table)
