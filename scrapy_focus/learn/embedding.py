@@ -269,7 +269,7 @@ class _TokenTable(_Table):
     """A table with a tokenizer. Special tokens, single bytes, blanks and punctuation count as unknown."""
 
     def __init__(self, source: str, files: _Files) -> None:
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads don't survive a fork, and warn of it
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads don't survive a fork
         try:
             digest = _digest_of(files)
             self._tokenizer = _tokenizer_of(files.tokenizer)
