@@ -16,7 +16,7 @@ from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
-from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.goal import ItemsGoal, types_of
 from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import RENDER_COST, Mission, learning, topic_of
 from scrapy_focus.core.policy import Policy, import_path
@@ -440,8 +440,8 @@ class Config:
         another policy reads no topics, or settings need what TreeQ lacks, a warning is logged.
         """
         policy = self.own_policy or _policy_class(Config.own_policy.name, default)
-        if topic_of(self.goal) is None or policy.reads_topic:
-            return policy
+        if topic_of(self.goal) is None or policy.reads_topic or types_of(self.goal):
+            return policy  # for files on a topic, any policy learns from rewards how relevant they are
         why = f"{policy.__qualname__} is set"
         if self.own_policy is None and policy is BranchingBandit:
             if not (why := self._needs_default(settings)):

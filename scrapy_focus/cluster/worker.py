@@ -215,6 +215,7 @@ class Worker:
         if source is not None and source.pick.id not in self.leases.flying:
             raise PolicyError(f"links came from pick {source.pick.id} ({source.pick.url}), which is not in flight")
         if links and (source is None or source.pick.id not in self.leases.lost):
+            self._rewards.see_links(links, source)
             self._sent_links.add([link.key for link in links])
             self._conversation.say(added_said(source, links, self._read(source.page) if source is not None else None))
         return len(links)
@@ -340,6 +341,7 @@ class Worker:
             if self._counts_once:
                 outcome = outcome._replace(content=getattr(outcome.page, "content", None))
             self._rewards.earn(pick, reward, None, self.budget.requests_used)
+        self._rewards.see_links(links, outcome)
         fresh, keys = self._sent_links.sort(links, known)
         self._sent_links.fetched([pick.key, *outcome.also])
         is_sent = self._land(pick.id)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.core.types import Link, Outcome
 
 
 class Goal(Protocol):
@@ -81,6 +81,17 @@ class SeesUnchanged(Protocol):
 
 
 @runtime_checkable
+class SeesLinks(Protocol):
+    """Observes the links that the crawl finds, before the policy places them."""
+
+    def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
+        """Receive links of a page, at most a few hundred at a time, after the goal judged that page.
+
+        ``source`` is the outcome of the page, with its reward; ``None`` for seeds and other links of no page.
+        """
+
+
+@runtime_checkable
 class Learner(Protocol):
     """Learns while it crawls; a ``JOBDIR`` keeps its state."""
 
@@ -121,6 +132,11 @@ def types_of(goal: Goal) -> Collection[str]:
 def heads_tell(goal: Goal) -> bool:
     """Whether headers are enough for a goal."""
     return isinstance(goal, JudgesHeaders) and bool(goal.heads_tell)
+
+
+def reads_links(goal: Goal) -> bool:
+    """Whether a goal needs the texts of links, whatever the policy reads."""
+    return isinstance(goal, SeesLinks)
 
 
 def counts_contents(goal: Goal) -> bool:

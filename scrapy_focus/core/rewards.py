@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from scrapy_focus.core.contract import alarm_of, restore_goal, said_by, state_of_goal, worth
 from scrapy_focus.core.errors import GoalError, PolicyError
-from scrapy_focus.core.goal import Warns
+from scrapy_focus.core.goal import SeesLinks, Warns
 from scrapy_focus.core.guard import FAILED
 from scrapy_focus.core.late import LateRewards
 from scrapy_focus.core.printable import brief, printable_logger
@@ -65,6 +65,7 @@ class Rewards:
         self._goal = goal
         warns = guard.ask("goal", isinstance, goal, Warns)  # which may read its alarm, and that may raise
         self._warner = cast("Warns", goal) if warns is True else None
+        self._seer = cast("SeesLinks", goal) if guard.ask("goal", isinstance, goal, SeesLinks) is True else None
         self._guard = guard
         self._picks = picks
         self._counts = counts
@@ -119,6 +120,11 @@ class Rewards:
         """Raise :class:`~scrapy_focus.core.errors.PolicyError` for a pick that cannot be released (any more)."""
         if pick_id not in self._picks or pick_id in self.late:
             raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
+
+    def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
+        """Show links to a goal that observes them, before the policy places them."""
+        if self._seer is not None and links:
+            self._guard.ask("goal", self._seer.see_links, links, source)
 
     # Totals
 

@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.abilities import Knows
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.goal import noun_of, types_of
+from scrapy_focus.core.goal import noun_of, reads_links, types_of
 from scrapy_focus.core.printable import PARAGRAPH, VALUE, printable, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.closing import Closing
@@ -118,7 +118,7 @@ class Host:
             self.crawl,
             self.counts,
             self.requests,
-            reads_page=policy.reads_page,
+            reads_page=policy.reads_page or reads_links(config.goal),
             priorities=self.priorities,
             comes_back=self.crawl.comes_back,
             salt=secrets.randbits(60) if self.crawl.where else 1,

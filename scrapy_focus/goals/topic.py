@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.mission import learning
-from scrapy_focus.topic.repeated import Repeated
-from scrapy_focus.web.html import html_blocks
+from scrapy_focus.goals.topic_pages import TopicPages, blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,9 +13,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Outcome
-
-
-_BLOCKS = 50_000  # remembered, of all hosts: 5 MB, and half of that in each checkpoint
 
 
 class TopicGoal:
@@ -48,22 +43,15 @@ class TopicGoal:
             raise ConfigError(f"threshold is {threshold!r}; it takes a probability above 0, up to 1")
         self.relevance = relevance_of(relevance)
         self.threshold = threshold
-        self._repeated = Repeated(blocks=_BLOCKS)
-        learning(self.relevance)  # it raises an error if examples are missing
+        self._pages = TopicPages(self.relevance)
 
     def __call__(self, outcome: Outcome) -> float:
-        blocks = _blocks_of(outcome)
-        if blocks is None:
-            return 0.0
-        self._repeated.add(outcome.pick.host, blocks)
-        text = self.text(outcome.pick.host, blocks)
-        if (learner := learning(self.relevance)) is not None:
-            learner.see(text, outcome.pick.host)
-        return float(self._judge(text) >= self.threshold)
+        text = self._pages.see(outcome)
+        return 0.0 if text is None else float(self._judge(text) >= self.threshold)
 
     def probability(self, outcome: Outcome) -> float:
         """Return the probability that the page of an outcome is on the topic; 0 without a page."""
-        blocks = _blocks_of(outcome)
+        blocks = blocks_of(outcome)
         return 0.0 if blocks is None else self._judge(self.text(outcome.pick.host, blocks))
 
     def text(self, host: str, blocks: Sequence[str]) -> str:
@@ -71,41 +59,27 @@ class TopicGoal:
 
         ``host`` is that of the link (``Link.host``).
         """
-        return self._repeated.left(host, blocks)
+        return self._pages.text(host, blocks)
 
     @property
     def alarm(self) -> str:
         """Why the crawl may be off topic, according to a learning model; ``""`` if it shows no sign of that."""
-        learner = learning(self.relevance)
-        return "" if learner is None else learner.alarm
+        return self._pages.alarm
 
     def said(self) -> list[str]:
         """Return how frequent the topic is among the fetched pages, as estimated by a learning model."""
-        learner = learning(self.relevance)
-        if learner is None or learner.frequency is None or not learner.refits:
-            return []
-        share = 100 * learner.frequency
-        return [f"about {share:.{int(share < 10)}f} % of the pages seen are on the topic, by its estimate"]
+        return self._pages.said()
 
     def state(self) -> Any:
         """Return the repeated blocks of hosts, and what the model learned from the crawl."""
-        learner = learning(self.relevance)
-        return {"topic": None if learner is None else learner.state(), "repeated": self._repeated.state()}
+        return self._pages.state()
 
     def restore(self, state: Any) -> None:
         """Restore the model and the repeated blocks from a state."""
-        self._repeated.restore(state["repeated"])
-        if (learner := learning(self.relevance)) is not None:
-            learner.restore(state["topic"])
+        self._pages.restore(state)
 
     def _judge(self, text: str) -> float:
         return float(self.relevance.score([text])[0])
 
     def __repr__(self) -> str:
         return f"pages on the topic of model {self.relevance.digest[:12]}, from {self.threshold:g}"
-
-
-def _blocks_of(outcome: Outcome) -> list[str] | None:
-    """Return the text of an outcome's page, block by block, ``None`` without a page."""
-    fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
-    return html_blocks(outcome.page.text) if fetched and outcome.page is not None else None

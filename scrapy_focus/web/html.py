@@ -8,6 +8,7 @@ closely: on a dense page, nineteen of twenty are already known.
 from __future__ import annotations
 
 import re
+from html import unescape
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,6 +42,8 @@ INLINE = frozenset(
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark noscript q s samp script small span strong style sub "
     "sup template tt u var wbr".split()
 )
+_HEAD = 200_000  # characters of a page in which its title is looked for
+_TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{1,2000})", re.IGNORECASE)  # linear: no part of it spans a "<"
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string does not change, except %
 
 
@@ -237,6 +240,18 @@ def title_and_text(source: str) -> tuple[str, str]:
     """Return the title of a page, and its readable text including the title, from its HTML."""
     root = _root(source)
     return ("", "") if root is None else (_title(root), page_text(root))
+
+
+def title_of(source: str) -> str:
+    """Return the title of a page from its HTML with single blanks, ``""`` for none, without parsing the page.
+
+    Examples
+    --------
+    >>> title_of("<html><head><title lang=en>Prices &amp;\\n wages</title></head>")
+    'Prices & wages'
+    """
+    found = _TITLE.search(source, 0, _HEAD)
+    return "" if found is None else " ".join(unescape(found[1]).split())
 
 
 def parsed(source: str) -> _Element | None:

@@ -20,7 +20,7 @@ from scrapy_focus.core.abilities import FetchesAgain, Hears, Knows
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.goal import types_of
+from scrapy_focus.core.goal import reads_links, types_of
 from scrapy_focus.core.outstanding import learns, most_out
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.memory import memory_frontier
@@ -204,7 +204,8 @@ def simulate(
     )  # fmt: skip
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
-        reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or isinstance(policy, Knows),
+        reads_page=policy.reads_page or reads_links(goal),
+        wants_known=bool(policy.wants_known) or isinstance(policy, Knows),
         knows=crawl.knows if crawl.comes_back else None, render=render,
         foresees=learn_redirects and not crawl.comes_back,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.goal import types_of
+from scrapy_focus.core.goal import SeesLinks, reads_links, types_of
 from scrapy_focus.core.types import Link, Pick
 from scrapy_focus.lab.replay.answers import Answers, Flight, new_files
 from scrapy_focus.lab.replay.harvest import Exhaustive
@@ -80,7 +80,7 @@ class SiteTruth:
         self._opened = np.zeros(site.n_urls, np.bool_)  # whose links are found when they are requested
         answers = Answers(
             site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
-            wanted=types_of(goal), reads_page=False, wants_known=False,
+            wanted=types_of(goal), reads_page=reads_links(goal), wants_known=False,
         )  # fmt: skip
         order = array("q")
         self.exhaustive = self._explore(answers, _copy(goal), order)
@@ -126,7 +126,10 @@ class SiteTruth:
         requests = received = target_bytes = 0
         rewards = 0.0
         queue, depths = array("q"), array("i")  # a page to be rendered has the complement of its number
-        for root in answers.start(answers.roots()):
+        roots = answers.start(answers.roots())
+        if isinstance(goal, SeesLinks):
+            goal.see_links(roots, None)
+        for root in roots:
             queue.append(root.key)
             depths.append(root.depth)
         for waiting, depth in zip(queue, depths, strict=True):  # both grow meanwhile
@@ -146,7 +149,12 @@ class SiteTruth:
                 target_bytes += flight.received
             if not outcome.error:
                 self._opened[flight.final] = True
-                found, _ = answers.leads_to(flight)
+                if isinstance(goal, SeesLinks):
+                    links = answers.links(flight)
+                    goal.see_links(links, outcome._replace(reward=reward))
+                    found = [link.key for link in links]
+                else:
+                    found, _ = answers.leads_to(flight)
                 queue.extend(found)
                 depths.extend([depth + 1] * len(found))
                 if outcome.scripted and method == _GET:

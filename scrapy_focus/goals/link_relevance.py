@@ -1,0 +1,204 @@
+"""How relevant files are to a topic, judged by what is known before they are read: their links and their names.
+
+A topic cannot read a spreadsheet or a PDF, and need not: who published the file described it, in the text of the link,
+next to it, in the title of the page, and in the name of the file. The crawl shows each link when it finds it, and the
+file arrives thousands of requests later. So the relevance of each link is computed once, and a number is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import numpy as np
+
+from scrapy_focus.web.html import title_of
+from scrapy_focus.web.names import announced_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.mission import Topic
+    from scrapy_focus.core.types import Link, Outcome, Page
+
+_PLACES = 1 << 18  # links that are remembered: 12 bytes each, 3 MB
+_LONGEST_URL = 2_000  # characters that are read for names
+_LONGEST_NAME = 200  # characters of a name or title
+_WORDS = re.compile(r"[^\W_]+")
+_EDGES = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")  # MarchBudget2024
+_LETTER = re.compile(r"[^\W\d_]{2}")
+_FILE_NAME = re.compile(r"[^/\\]+\.[A-Za-z][A-Za-z0-9]{1,4}")  # as the value of a query
+
+
+@runtime_checkable
+class _SeesTexts(Protocol):
+    """A topic that also learns what texts of links look like."""
+
+    def see_links(self, texts: Sequence[str]) -> None:
+        """Receive the texts of links, before they are scored."""
+
+
+class LinkRelevance:
+    """Remembers the relevance of the links that a crawl met, by their URLs.
+
+    Parameters
+    ----------
+    topic
+        The model. If it has a method ``see_links``, it receives the texts before it scores them.
+    places
+        How many links are remembered, a power of two. Each URL has one place, and the newest link there wins.
+
+    Notes
+    -----
+    *Memory*: 12 bytes a place. *Time*: that of the model, once for each new link.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> from scrapy_focus.topic.keywords import KeywordRelevance
+    >>> links = LinkRelevance(KeywordRelevance(["municipal", "budget"]))
+    >>> links.see([Link("http://a.test/f/17.pdf", 1, anchor="Municipal budget"), Link("http://a.test/map.pdf", 2)])
+    >>> links.at("http://a.test/f/17.pdf"), links.at("http://a.test/map.pdf"), links.at("http://a.test/new.pdf")
+    (0.5, 0.0, None)
+    """
+
+    def __init__(self, topic: Topic, *, places: int = _PLACES) -> None:
+        self.topic = topic
+        self._seer = cast("_SeesTexts", topic) if isinstance(topic, _SeesTexts) else None
+        self._keys: NDArray[np.uint64] = np.zeros(places, np.uint64)  # of the link at each place; 0: none
+        self._scores: NDArray[np.float32] = np.zeros(places, np.float32)
+        self._page: tuple[int, str] = (-1, "")  # the last page whose links were seen: its pick, and its title
+
+    def see(self, links: Sequence[Link], source: Outcome | None = None) -> None:
+        """Judge the links of a page, and remember their relevance; ``source``: as for a goal that sees links."""
+        known = [link for link in links if link.url]  # some policies receive known links as keys alone
+        if not known:
+            return
+        title = self._title(source)
+        texts = [text_of(link, title) for link in known]
+        if self._seer is not None:
+            self._seer.see_links(texts)
+        keys = np.array([_key(link.url) for link in known], np.uint64)
+        places = keys & np.uint64(len(self._keys) - 1)
+        self._keys[places] = keys
+        self._scores[places] = self.scores(texts)
+
+    def at(self, url: str) -> float | None:
+        """Return the relevance of a link that was seen, from 0 to 1; ``None`` for others, and for forgotten ones."""
+        key = _key(url)
+        place = key & (len(self._keys) - 1)
+        return float(self._scores[place]) if int(self._keys[place]) == key else None
+
+    def of(self, url: str, page: Page | None = None, name: str = "") -> float:
+        """Return the relevance of the file of a link, from 0 to 1: that of the link when it was seen, or of the names.
+
+        If the server names the file otherwise than the link, the better of both counts.
+
+        Parameters
+        ----------
+        url
+            The URL of the link, before redirects.
+        page
+            The response, whose own URL or headers may name the file better.
+        name
+            Another name of the file, if there is one.
+        """
+        seen, in_url = self.at(url), words_in_url(url)
+        more = [each for each in dict.fromkeys(_names(page, name)) if each not in in_url]
+        if seen is None:
+            return float(self.scores([" ".join([in_url, *more]).strip()])[0])
+        if not more:
+            return seen
+        return max(seen, float(self.scores([" ".join(more)])[0]))
+
+    def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the relevance of each text, from 0 to 1, shape (n,)."""
+        return np.clip(np.nan_to_num(np.asarray(self.topic.score(texts), np.float64)), 0.0, 1.0)
+
+    def _title(self, source: Outcome | None) -> str:
+        """Return the title of a page, computed once for its links, which come in parts."""
+        if source is None or source.page is None or not source.is_html:
+            return ""
+        if self._page[0] != source.pick.id:
+            self._page = source.pick.id, title_of(source.page.text)[:_LONGEST_NAME]
+        return self._page[1]
+
+    def state(self) -> dict[str, Any]:
+        """Return what is remembered, as arrays: without empty places."""
+        there = self._keys.nonzero()[0]
+        return {"keys": self._keys[there], "scores": self._scores[there]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what was remembered."""
+        keys = np.asarray(state["keys"], np.uint64)
+        places = keys & np.uint64(len(self._keys) - 1)
+        self._keys[:] = 0
+        self._keys[places] = keys
+        self._scores[places] = np.asarray(state["scores"], np.float32)
+
+
+def _names(page: Page | None, name: str) -> list[str]:
+    """Return the words of further names of a file: those that its server sends, and that of its final URL."""
+    names = [words_in_name(name)]
+    if page is not None:
+        names += [words_in_name(announced_name(page.headers)), words_in_url(page.url)]
+    return [each for each in names if each]
+
+
+def text_of(link: Link, title: str = "") -> str:
+    """Return the text by which a link is judged: its own, the name of its file, the text around it, the page's title.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> text_of(Link("http://a.test/docs/Budget_2024.pdf", 1, anchor="PDF", context="Annual budget: PDF"), "Finance")
+    'PDF Budget 2024 Annual budget: PDF Finance'
+    """
+    around = "" if link.context == link.anchor else link.context
+    return " ".join(part for part in (link.anchor, words_in_url(link.url), around, title) if part)
+
+
+def words_in_url(url: str) -> str:
+    """Return the words of the name of a file in its URL, without its extension; of its folder, if it has no letters.
+
+    Examples
+    --------
+    >>> words_in_url("https://a.test/stats/unemploymentRates-2024.csv?v=3")
+    'unemployment Rates 2024'
+    >>> words_in_url("https://a.test/wages/2024.csv"), words_in_url("https://a.test/get?file=tourism_q3.xlsx&id=7")
+    ('wages 2024', 'get tourism q 3')
+    """
+    try:
+        parts = urlsplit(url[:_LONGEST_URL])
+        values = parse_qsl(parts.query) if "." in parts.query else []
+    except ValueError:
+        return ""
+    folders = [unquote(part) for part in parts.path.split("/") if part]
+    names = [words_in_name(folders[-1])] if folders else []
+    if len(folders) > 1 and not _LETTER.search(names[0]):
+        names.insert(0, words_in_name(folders[-2]))
+    names += [words_in_name(value) for _, value in values if _FILE_NAME.fullmatch(value)]
+    return " ".join(filter(None, names))
+
+
+def words_in_name(name: str) -> str:
+    """Return the words of a file name, separated by blanks, without its extension.
+
+    Examples
+    --------
+    >>> words_in_name("Haushaltsplan_Gemeinde-2024.final.pdf")
+    'Haushaltsplan Gemeinde 2024 final'
+    """
+    stem, dot, ending = name[:_LONGEST_NAME].rpartition(".")
+    if not dot or not ending.isalnum():
+        stem = name[:_LONGEST_NAME]
+    return " ".join(_WORDS.findall(_EDGES.sub(" ", stem)))
+
+
+def _key(url: str) -> int:
+    """Return the 64 bits by which a URL is known: the same in a live and in a simulated crawl."""
+    return int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1

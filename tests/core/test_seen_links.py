@@ -1,0 +1,129 @@
+"""A goal that sees links receives each of them before it is placed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_focus import Crawl, FilesGoal, ItemsGoal, Job, TopicGoal, memory_frontier
+from scrapy_focus.core.goal import SeesLinks, reads_links
+from scrapy_focus.core.placer import PART
+from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.topic.keywords import KeywordRelevance
+from tests.made import Recording, fetch, link, links, page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy_focus import Link, Outcome
+
+
+class Sees(ItemsGoal):
+    """Writes down the links that it is shown, and how often it and the policy had been asked before."""
+
+    def __init__(self, policy: Recording) -> None:
+        self.policy = policy
+        self.judged = 0
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __call__(self, outcome: Outcome) -> float | None:
+        self.judged += 1
+        return 2.0 if outcome.items >= 0 else None
+
+    def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
+        reward = None if source is None else source.reward
+        self.calls.append(([link.key for link in links], reward, self.judged, len(self.policy.called("place"))))
+
+
+def test_links_are_shown_after_their_page_was_judged_and_before_they_are_placed() -> None:
+    """Seeds come without a page; the reward of a page is known; a page without links is not shown."""
+    goal = Sees(policy := Recording())
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, strict=True)
+    crawl.add(links(1))
+    fetch(crawl, *links(2, 3))
+    fetch(crawl)
+    assert goal.calls == [([1], None, 0, 0), ([2, 3], 2.0, 1, 1)]
+
+
+def test_the_links_of_a_long_page_come_in_the_parts_in_which_they_are_placed() -> None:
+    """Each part is shown just before it is placed, so that no call takes long."""
+    goal = Sees(policy := Recording())
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, strict=True)
+    crawl.add(links(1))
+    fetch(crawl, *links(*range(2, 2 + PART + 10)))
+    assert [(len(keys), places) for keys, _, _, places in goal.calls] == [(1, 0), (PART, 1), (10, 2)]
+
+
+def test_links_of_a_page_whose_reward_comes_later_are_shown_then() -> None:
+    """The goal sees them with the reward."""
+    goal = Sees(policy := Recording())
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, strict=True)
+    crawl.add(links(1))
+    pick = fetch(crawl, *links(2), items=-1.0)
+    assert len(goal.calls) == 1
+    crawl.reward(pick.id, 7.0)
+    assert goal.calls[1:] == [([2], 7.0, 1, 1)]
+
+
+def test_links_that_a_page_gives_before_its_outcome_are_shown_with_it() -> None:
+    """Its reward is not known yet."""
+    goal = Sees(policy := Recording())
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, strict=True)
+    crawl.add(links(1))
+    pick = crawl.next()
+    assert pick is not None
+    crawl.add(links(2), page(pick))
+    assert goal.calls[1:] == [([2], 0.0, 0, 1)]
+
+
+def test_what_a_goal_reads_of_a_page_is_not_written_to_the_job(tmp_path: Path) -> None:
+    """A job keeps what policies read: goals are not called again when it is recovered."""
+    read = []
+
+    class Reads(ItemsGoal):
+        def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
+            if source is not None and source.page is not None:
+                read.append(source.page.text)
+
+    class Text:
+        url, status, headers, kind, text = "http://h/1", 200, {}, "", "secret" * 1000
+
+    crawl = Crawl(BreadthFirst(), job=Job(tmp_path / "job"), goal=Reads(), strict=True)
+    crawl.add(links(1))
+    fetch(crawl, *links(2), page=Text())
+    crawl.close()
+    assert read == [Text.text]
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "job").rglob("*") if path.is_file())
+    assert b"secretsecret" not in stored
+
+
+def test_a_goal_that_fails_on_links_does_not_stop_the_crawl(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged and counted, and the links are placed; a strict crawl lets it through."""
+
+    class Fails(ItemsGoal):
+        def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
+            raise RuntimeError("no such word")
+
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=Fails())
+    assert crawl.add(links(1, 2)) == 2
+    assert crawl.counts["error/goal"] == 1
+    assert "Fails failed: no such word" in caplog.text
+    with pytest.raises(RuntimeError, match="no such word"):
+        Crawl(Recording(), frontier=memory_frontier, goal=Fails(), strict=True).add(links(1))
+
+
+def test_goals_without_a_topic_do_not_see_links() -> None:
+    """Their crawls parse no page for it."""
+    topic = KeywordRelevance(["lake"])
+    assert not any(isinstance(goal, SeesLinks) for goal in (ItemsGoal(), FilesGoal(), TopicGoal(topic)))
+    assert reads_links(FilesGoal(relevance=topic))
+    assert not reads_links(FilesGoal())
+
+
+def test_links_known_by_their_keys_alone_have_no_text() -> None:
+    """A goal for relevant files skips them."""
+    goal = FilesGoal(relevance=KeywordRelevance(["lake"]))
+    goal.see_links([link(1)._replace(url="")], None)
+    assert goal.state()["links"]["keys"].size == 0
