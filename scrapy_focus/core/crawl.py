@@ -219,7 +219,6 @@ class Crawl:
                 "report(), or to add() before that"
             )
         before = len(self.frontier) + self.state.sleepers.asleep
-        self._rewards.see_links(links, source)
         self.happen(Added(links, None if source is None else self._writer.noted(source), self.now()))
         added = len(self.frontier) + self.state.sleepers.asleep - before
         self.happen(self.state.room.make(self.now))
@@ -417,17 +416,14 @@ class Crawl:
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
         reward = self._rewards.without_copies(outcome, reward)
-        judged = outcome._replace(reward=reward, at=self.now())
-        outcome = self._writer.noted(judged)  # records what the policy reads; what the goal reads is not needed again
+        outcome = self._writer.noted(outcome._replace(reward=reward, at=self.now()))
         self.state.ending.doubt()
         *parts, links = self.state.placer.parts(links)
         for part in parts:
-            self._rewards.see_links(part, judged)
             self.happen(Added(part, outcome, self.now()))
             self.happen(self.state.room.make(self.now))
             yield
             outcome = outcome._replace(at=self.now())
-        self._rewards.see_links(links, judged)
         event = Concluded(outcome, links, known, {} if self.job is None else self.budget.state(), {})
         self.state.apply(event)
         self._writer.conclude(event)

@@ -132,6 +132,7 @@ class CrawlState:
                 self._apply_concluded(event)
             case Added():
                 self.guard.policy.now = self.last = event.at
+                self.rewards.see_links(event.links, event.source)
                 self.placer.add(event.links, event.source)
             case Released():
                 self._apply_released(event)
@@ -210,6 +211,7 @@ class CrawlState:
         if pick.method == "HEAD":
             self.placer.place_probed(outcome)
         elif event.links or event.known:
+            self.rewards.see_links(event.links, outcome)
             self.placer.add(event.links, outcome, event.known)
         self.guard.ask("learn", policy.learn, outcome)
         if self.poor_last.poor is not None:

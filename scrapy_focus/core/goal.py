@@ -87,7 +87,10 @@ class SeesLinks(Protocol):
     def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
         """Receive links of a page, at most a few hundred at a time, after the goal judged that page.
 
-        ``source`` is the outcome of the page, with its reward; ``None`` for seeds and other links of no page.
+        ``source`` is the outcome of the page, with its reward; ``None`` for seeds and other links of no page. A job
+        records what is read of its page, so read little: a value that is computed from the page by
+        ``source.page.made(name, make)``, if the page has this method. After a kill, links that came since the last
+        checkpoint are shown again, with what was read of their pages.
         """
 
 

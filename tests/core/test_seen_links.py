@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,25 +79,30 @@ def test_links_that_a_page_gives_before_its_outcome_are_shown_with_it() -> None:
     assert goal.calls[1:] == [([2], 0.0, 0, 1)]
 
 
-def test_what_a_goal_reads_of_a_page_is_not_written_to_the_job(tmp_path: Path) -> None:
-    """A job keeps what policies read: goals are not called again when it is recovered."""
-    read = []
+class Titled:
+    """A page with a title and a long text."""
 
-    class Reads(ItemsGoal):
-        def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
-            if source is not None and source.page is not None:
-                read.append(source.page.text)
+    url, status, headers, kind = "http://h/1", 200, {}, ""
+    text = f"<title>Lake</title>{'secret' * 1000}"
 
-    class Text:
-        url, status, headers, kind, text = "http://h/1", 200, {}, "", "secret" * 1000
 
-    crawl = Crawl(BreadthFirst(), job=Job(tmp_path / "job"), goal=Reads(), strict=True)
+def test_links_are_shown_again_after_a_kill(tmp_path: Path) -> None:
+    """Those that came since the last checkpoint, with the titles of their pages; nothing else of a page is stored."""
+    topic = KeywordRelevance(["lake"])
+    crawl = Crawl(BreadthFirst(), job=Job(tmp_path / "job"), goal=FilesGoal(relevance=topic), strict=True)
     crawl.add(links(1))
-    fetch(crawl, *links(2), page=Text())
+    fetch(crawl, *links(2), page=Titled())
+    assert crawl.job is not None
+    crawl.job.flush()
+    shutil.copytree(tmp_path / "job", tmp_path / "killed")
     crawl.close()
-    assert read == [Text.text]
-    stored = b"".join(path.read_bytes() for path in (tmp_path / "job").rglob("*") if path.is_file())
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "killed").rglob("*") if path.is_file())
     assert b"secretsecret" not in stored
+    goal = FilesGoal(relevance=topic)
+    again = Crawl(BreadthFirst(), job=Job(tmp_path / "killed"), goal=goal, strict=True)
+    assert goal.relevance_at("http://h/2") == 0.5
+    assert goal.relevance_at("http://h/3") == 0.0
+    again.close()
 
 
 def test_a_goal_that_fails_on_links_does_not_stop_the_crawl(caplog: pytest.LogCaptureFixture) -> None:
