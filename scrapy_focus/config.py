@@ -485,7 +485,8 @@ class Config:
     def _cost_rule(self) -> CostLimit | None:
         if self.cost_limit is None:
             return None
-        rule = CostLimit(self.cost_limit)
+        is_graded = topic_of(self.goal) is not None and bool(types_of(self.goal))
+        rule = CostLimit(self.cost_limit, least=_RELEVANT if is_graded else 0.0)
         if self.learned_from:  # an earlier crawl learned the cost of finds
             rule.first = rule.patience
         return rule
@@ -549,6 +550,7 @@ class Config:
                 raise ConfigError(f"{said}, which does not yet support {row.name}; remove one of them")
 
 
+_RELEVANT = 0.5  # relevance of a file that is a find for the cost limit, or of several together
 _CONCURRENT = Setting("CONCURRENT_REQUESTS", whole(), default=0)  # Scrapy's
 
 #: Each field of Config that is a setting.

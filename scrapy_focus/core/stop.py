@@ -102,6 +102,9 @@ class CostLimit:
     first
         The same before the first find: five times the patience by default. The cost of a find cannot be known then,
         and a crawl that ends has nothing to show for its requests.
+    least
+        The rewards that make a find. By default, any reward is one; where rewards are graded, as for files on a topic,
+        a few poor ones must not pass for it.
 
     Examples
     --------
@@ -115,7 +118,9 @@ class CostLimit:
 
     reason: ClassVar[str] = "cost_limit"
 
-    def __init__(self, limit: float, *, patience: int | None = None, first: int | None = None) -> None:
+    def __init__(
+        self, limit: float, *, patience: int | None = None, first: int | None = None, least: float = 0.0
+    ) -> None:
         if not (_LIMIT.fits(limit) and _PATIENCE.fits(patience) and _PATIENCE.fits(first)):
             raise ConfigError(
                 f"CostLimit({brief(limit)}, patience={brief(patience)}, first={brief(first)}): limit is {_LIMIT.said}, "
@@ -124,6 +129,7 @@ class CostLimit:
         self.limit = limit
         self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience
         self.first = 5 * self.patience if first is None else first
+        self.least = least
         self._since: int | None = None  # requests at the last find, or when the next target was last cheap enough
         self._targets = 0.0
 
@@ -149,7 +155,9 @@ class CostLimit:
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the next target was expected to cost too much for long enough."""
-        if self._since is None or cost is None or cost <= self.limit or targets > self._targets:
+        is_find = targets > self._targets and targets >= self._targets + self.least
+        if self._since is None or cost is None or cost <= self.limit or is_find:
             self._since = requests
-        self._targets = max(targets, self._targets)
+        if is_find:
+            self._targets = targets
         return self.left(requests) == 0

@@ -210,7 +210,10 @@ class Closing:
 def _wanted(goal: Goal) -> str:
     if isinstance(goal, StructuredDataGoal) and goal.names:
         return f"page {_described(goal)}"
-    return str(goal.wanted) if isinstance(goal, FilesGoal) else ""
+    if isinstance(goal, FilesGoal):
+        about = getattr(goal.relevance, "about", "")
+        return f'{goal.wanted} about "{about}"' if about else str(goal.wanted)
+    return ""
 
 
 def _described(goal: Goal) -> str:

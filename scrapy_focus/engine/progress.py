@@ -348,9 +348,11 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
 
 
 def _found(host: Host, status: Status, finds: Finds | None = None) -> str:
-    """Return the number of finds with their noun: "1 page with structured data"."""
+    """Return the number of finds with their noun: "1 page with structured data", "1 relevant file"."""
     first, blank, rest = host.noun.partition(" ")
-    noun = f"{first.removesuffix('s')}{blank}{rest}" if status.rewards == 1 else host.noun
+    noun = host.noun
+    if status.rewards == 1:
+        noun = noun.removesuffix("s") if noun.endswith("s") else f"{first.removesuffix('s')}{blank}{rest}"
     known = f", {finds.known:,} of them known" if finds is not None and finds.known else ""
     return f"{_amount(status.rewards)} {noun}{known}"
 

@@ -133,14 +133,23 @@ class FilesGoal:
         """
         return 1.0 if self._links is None else self._links.of(url, page, name)
 
+    def words_at(self, url: str, page: Page | None = None, name: str = "", anchor: str = "") -> list[str]:
+        """Return the words of a link (its text is ``anchor``) and of the names of its file that spoke for it.
+
+        The parameters are those of :meth:`relevance_at`. Empty without a topic, or with one that does not tell.
+        """
+        return [] if self._links is None else self._links.words(url, page, name, anchor)
+
     @property
     def alarm(self) -> str:
         """Why the crawl may be off topic, according to a learning model; ``""`` without one, or without a sign."""
         return "" if self._pages is None else self._pages.alarm
 
     def said(self) -> list[str]:
-        """Return how frequent the topic is among the fetched pages, as estimated by a learning model."""
-        return [] if self._pages is None else self._pages.said()
+        """Say what is counted, and how frequent the topic is among pages, as estimated by a learning model."""
+        if self._pages is None:
+            return []
+        return ["each file counts as its relevance, a number from 0 to 1", *self._pages.said()]
 
     def state(self) -> Any:
         """Return what is known of links and pages, for a goal with a topic; ``None`` for others."""

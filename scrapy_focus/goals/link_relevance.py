@@ -42,6 +42,14 @@ class _SeesTexts(Protocol):
         """Receive the texts of links, before they are scored."""
 
 
+@runtime_checkable
+class _TellsWords(Protocol):
+    """A topic that says which words of a text speak for it."""
+
+    def words_for(self, text: str) -> Sequence[str]:
+        """Return these words, the strongest first."""
+
+
 class LinkRelevance:
     """Remembers the relevance of the links that a crawl met, by their URLs.
 
@@ -69,6 +77,7 @@ class LinkRelevance:
     def __init__(self, topic: Topic, *, places: int = _PLACES) -> None:
         self.topic = topic
         self._seer = cast("_SeesTexts", topic) if isinstance(topic, _SeesTexts) else None
+        self._teller = cast("_TellsWords", topic) if isinstance(topic, _TellsWords) else None
         self._keys: NDArray[np.uint64] = np.zeros(places, np.uint64)  # of the link at each place; 0: none
         self._scores: NDArray[np.float32] = np.zeros(places, np.float32)
         self._page: tuple[int, str] = (-1, "")  # the last page whose links were seen: its pick, and its title
@@ -115,6 +124,13 @@ class LinkRelevance:
             return seen
         return max(seen, float(self.scores([" ".join(more)])[0]))
 
+    def words(self, url: str, page: Page | None = None, name: str = "", anchor: str = "") -> list[str]:
+        """Return the words of a link and of the names of its file that spoke for it, if the model tells them."""
+        if self._teller is None:
+            return []
+        parts = dict.fromkeys([anchor, words_in_url(url), *_names(page, name)])
+        return list(self._teller.words_for(" ".join(filter(None, parts))))
+
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the relevance of each text, from 0 to 1, shape (n,)."""
         return np.clip(np.nan_to_num(np.asarray(self.topic.score(texts), np.float64)), 0.0, 1.0)
@@ -124,7 +140,7 @@ class LinkRelevance:
         if source is None or source.page is None or not source.is_html:
             return ""
         if self._page[0] != source.pick.id:
-            self._page = source.pick.id, title_of(source.page.text)[:_LONGEST_NAME]
+            self._page = source.pick.id, _title_of(source.page)
         return self._page[1]
 
     def state(self) -> dict[str, Any]:
@@ -139,6 +155,13 @@ class LinkRelevance:
         self._keys[:] = 0
         self._keys[places] = keys
         self._scores[places] = np.asarray(state["scores"], np.float32)
+
+
+def _title_of(page: Page) -> str:
+    """Return the title of a page; if a job records what is read of it, nothing else is recorded."""
+    made = getattr(page, "made", None)
+    title = title_of(page.text) if made is None else made("title", lambda page: title_of(page.text))
+    return str(title)[:_LONGEST_NAME]
 
 
 def _names(page: Page | None, name: str) -> list[str]:

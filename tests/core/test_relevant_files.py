@@ -150,7 +150,10 @@ def test_a_model_that_learns_sees_pages_and_texts_of_links() -> None:
     assert isinstance(goal.relevance, Share)
     assert goal.relevance.seen == [f"{MENU} water a", f"{MENU} water b", "water c", "water d"]
     assert goal.relevance.links == ["PDF lake River: PDF"]
-    assert goal.said() == ["about 25 % of the pages seen are on the topic, by its estimate"]
+    assert goal.said() == [
+        "each file counts as its relevance, a number from 0 to 1",
+        "about 25 % of the pages seen are on the topic, by its estimate",
+    ]
     assert goal.alarm == ""
 
 

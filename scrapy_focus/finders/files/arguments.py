@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import VALUE, printable
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
     budget_argument,
+    read_least_relevance,
     read_one,
     read_rate,
+    read_sentence,
     read_text,
     roots_reader,
     sitemaps_argument,
@@ -22,9 +25,11 @@ from scrapy_focus.finders.kit.arguments.readers import (
 
 if TYPE_CHECKING:
     from scrapy_focus.core.budget import Rate
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.finders.kit.arguments.argument import Called, Names
     from scrapy_focus.finders.kit.arguments.readers import Starts
     from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.web.wanted import Wanted
 
 
 def _read_types(given: str, called: Called) -> list[str]:
@@ -50,6 +55,16 @@ class FilesArguments(FinderArguments):
         help="look for these types, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
         "regular expressions for URLs, such as /download/. Default: data (all kinds of data files and documents)",
     )  # fmt: skip
+    about: str = argument(
+        read_sentence, metavar="SENTENCE",
+        help="look for files about this, such as 'municipal budgets and annual accounts', and list the most relevant "
+        "first",
+    )  # fmt: skip
+    about_least: float = argument(
+        read_least_relevance, metavar="N",
+        help="with --about, store only files of at least this relevance, from 0 to 1, and list the others (default: "
+        "store all)",
+    )  # fmt: skip
     budget: int | None = budget_argument()
     out: str = argument(read_text, default="found")
     new_only: bool = argument(read_one, switch="1", help="skip files that an earlier crawl with the same folder found")
@@ -67,6 +82,12 @@ class FilesArguments(FinderArguments):
                 "known files: remove one of them"
             )
 
+        if self.about_least and not self.about:
+            raise UsageError(
+                f"{names.of('about_least')} is given without {names.of('about')}: say what the files are to be about, "
+                f"{names.given('about', repr('municipal budgets'))}"
+            )
+
     @property
     def starts(self) -> Starts:
         return self.root
@@ -76,15 +97,38 @@ class FilesArguments(FinderArguments):
         """The goal, which decides whether a response is a wanted file."""
         from scrapy_focus.goals.files import FilesGoal
 
-        return FilesGoal(types=self.targets, stored=True)
+        return FilesGoal(types=self.targets, stored=True, relevance=self._topic())
+
+    def _topic(self) -> Topic | None:
+        """Return the model of what the files are about, ``None`` if that does not matter."""
+        if not self.about:
+            return None
+        from scrapy_focus.topic.about import AboutTopic  # type: ignore[import-not-found]
+
+        try:
+            topic: Topic = AboutTopic(self.about)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+        return topic
+
+    @property
+    def wanted(self) -> Wanted:
+        """The wanted types."""
+        from scrapy_focus.web.wanted import Wanted
+
+        return Wanted.of(self.targets)
+
+    def check_files(self) -> None:
+        self.goal  # noqa: B018 (it raises an error if the model of what the files are about cannot be made)
 
     @property
     def looks_for(self) -> str:
         from scrapy_focus.web.wanted import slips
 
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.targets)]
-        wanted = f"{self.goal.wanted}"
-        return f"{'data files' if wanted == 'data' else f'files of type {wanted}'}{''.join(doubts)}"
+        wanted = f"{self.wanted}"
+        about = f' about "{printable(self.about, VALUE)}"' if self.about else ""
+        return f"{'data files' if wanted == 'data' else f'files of type {wanted}'}{about}{''.join(doubts)}"
 
     @property
     def sends(self) -> str:
@@ -93,4 +137,4 @@ class FilesArguments(FinderArguments):
 
     @property
     def fixed(self) -> dict[str, str]:
-        return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
+        return {"targets": str(self.wanted), "about": self.about, "rate": "yes" if self.rate else ""}

@@ -77,6 +77,7 @@ class FilesCommand(FindCommand):
         from scrapy_focus.finders.kit.records.crawls import COST, LEARNED
 
         given, asked = self.read(args, opts)
+        asked.check_files()
         limit = self._limit_cost(opts)
         out = None if opts.out == PIPE else Path(opts.out)
         if opts.again and out is None:

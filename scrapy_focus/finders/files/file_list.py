@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_focus.finders.files.file_names import Names
 from scrapy_focus.finders.kit.records.folder_names import FILES, MANIFEST
-from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines
+from scrapy_focus.finders.kit.records.lines import add_line, cut_line, read_lines, share_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +26,8 @@ COPIES = ".focus/copies.jsonl"
 
 
 _KINDS = {
-    **dict.fromkeys(("url", "link", "sha256", "page", "path", "etag", "last_modified", "state"), str), "size": int,
-    "crawl": int,
+    **dict.fromkeys(("url", "link", "sha256", "page", "path", "etag", "last_modified", "state", "words"), str),
+    "size": int, "crawl": int,
 }  # fmt: skip
 
 
@@ -42,13 +42,15 @@ class Known(NamedTuple):
     page: str  # URL of the page with the link
     anchor: str  # text of the link to it
     name: str  # from its server or URL
-    path: str  # where it is stored, relative to the folder
+    path: str  # where it is stored, relative to the folder; "": nowhere, as it was not relevant enough
     etag: str
     last_modified: str
     state: State
     crawl: int  # that saw it last
     is_copy: bool  # whether another URL with the same content is the one in the list
     cut: bool = False  # whether it is known to be incomplete
+    relevance: float | None = None  # to what its crawl looked for, from 0 to 1; None: it did not say
+    words: str = ""  # those that spoke for it, separated by commas
 
 
 class Verdict(NamedTuple):
@@ -144,7 +146,7 @@ class FileList:
 
     def _state(self, before: Known | None, sha256: str) -> State:
         """Return the state of a content whose URL had the line `before` after the last crawl."""
-        if before is None:
+        if before is None or not before.path:
             return "same" if sha256 in self._earlier else "new"
         if before.sha256 == sha256:
             return "same"
@@ -156,10 +158,10 @@ class FileList:
         self._add(known_of(line, is_copy=is_copy))
 
     def counts(self) -> dict[str, int]:
-        """Return the number of files in each state, including those not seen in this crawl (``"unseen"``)."""
+        """Return the number of stored files in each state, including those not seen in this crawl (``"unseen"``)."""
         found = dict.fromkeys(("new", "changed", "same", "gone", "unseen"), 0)
         for known in {**self.before, **self.now}.values():
-            if not known.is_copy:
+            if known.path and not known.is_copy:
                 found[known.state if known.crawl == self.crawl or known.state == "gone" else "unseen"] += 1
         return found
 
@@ -168,14 +170,14 @@ class FileList:
             other = self.before.get(known.url)
             if other is None or other.crawl <= known.crawl:
                 self.before[known.url] = known
-            if known.state != "gone":
+            if known.state != "gone" and known.path:
                 self._earlier.setdefault(known.sha256, known.path)
         else:
             if known.url in self.before and known.url not in self.now:
                 self.to_send -= _requests_for(self.before[known.url])
             self.n_known += _is_known(known) - (known.url in self.now and _is_known(self.now[known.url]))
             self.now[known.url] = known
-            if known.state != "gone":
+            if known.state != "gone" and known.path:
                 self._seen.setdefault(known.sha256, (known.url, known.path))
 
     def _paths(self) -> Iterator[str]:
@@ -202,7 +204,7 @@ def known_of(line: dict[str, Any], *, is_copy: bool = False) -> Known:
         path=relative(str(line.get("path", ""))), etag=str(line.get("etag") or ""),
         last_modified=str(line.get("last_modified") or ""), state=line.get("state", "new"),
         crawl=int(line.get("crawl", 1)), is_copy=is_copy,
-        cut=line.get("cut") is True,
+        cut=line.get("cut") is True, relevance=share_in(line, "relevance"), words=str(line.get("words") or ""),
     )  # fmt: skip
 
 
@@ -231,7 +233,7 @@ def _is_inside(path: str) -> bool:
 
 def _is_known(known: Known) -> bool:
     """Whether a line of this crawl is about a file that an earlier crawl found."""
-    return not known.is_copy and known.state in ("same", "changed")
+    return bool(known.path) and not known.is_copy and known.state in ("same", "changed")
 
 
 def _requests_for(known: Known) -> int:

@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from scrapy_focus.finders.kit.records.crawls import about_by_crawl
 from scrapy_focus.finders.kit.records.folder_names import FILES, MANIFEST
-from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, share_in, text_in
 from scrapy_focus.web.mime import FILE_TYPES, effective_mime, extension
 from scrapy_focus.web.url_parts import parts_of, section_of
 
@@ -39,6 +40,9 @@ class Listed(NamedTuple):
     mime: str
     sha256: str
     cut: str = ""  # "yes" if it is known to be incomplete
+    relevance: float | None = None  # to what the last crawl looked for, from 0 to 1; None: not judged by that
+    words: str = ""  # those that spoke for it
+    why: str = ""  # why its link was followed
 
 
 def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
@@ -54,16 +58,20 @@ def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
         If it cannot be read.
     """
     found: dict[str, Listed] = {}
-    places = _Places(folder)
+    places, abouts = _Places(folder), about_by_crawl(folder)
+    about = abouts.get(crawl or max(abouts, default=0), "")
     for line in lines_of(folder / MANIFEST):
         url, mime, page = text_in(line, "url"), text_in(line, "mime"), text_in(line, "page")
         path, (host, place) = places.relative(text_in(line, "path")), parts_of(url)
+        is_judged = abouts.get(number_in(line, "crawl"), "") == about
         found[url] = Listed(
             url=url, name=text_in(line, "name") or PurePosixPath(path).name or unquote(place).rpartition("/")[2],
             kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=number_in(line, "size"),
             page=page, anchor=text_in(line, "anchor"), path=path, state=text_in(line, "state"),
             crawl=number_in(line, "crawl"), at=text_in(line, "at"), mime=mime, sha256=text_in(line, "sha256"),
             cut="yes" if line.get("cut") is True else "",
+            relevance=share_in(line, "relevance") if is_judged else None,
+            words=text_in(line, "words") if is_judged else "", why=text_in(line, "why"),
         )  # fmt: skip
     last = max([crawl, *(file.crawl for file in found.values())])
     return [

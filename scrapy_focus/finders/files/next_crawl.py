@@ -35,7 +35,15 @@ from scrapy_focus.features.revisits.lastvisit import Visit
 from scrapy_focus.finders.files.asked_urls import Asked
 from scrapy_focus.finders.files.file_list import FileList
 from scrapy_focus.finders.files.waiting_links import Waiting
-from scrapy_focus.finders.kit.records.crawls import LEARNED, next_run, note_begin, note_end, note_going_on, note_reached
+from scrapy_focus.finders.kit.records.crawls import (
+    LEARNED,
+    about_by_crawl,
+    next_run,
+    note_begin,
+    note_end,
+    note_going_on,
+    note_reached,
+)
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -79,6 +87,8 @@ class Again:
         Do not request known files.
     comes_back
         Whether the crawl revisits pages and files by itself. Then links of earlier crawls are ordinary links.
+    about, least
+        What the files are to be about, and the least relevance of those that are stored.
 
     Raises
     ------
@@ -86,15 +96,21 @@ class Again:
         If a list in the folder cannot be read.
     """
 
-    def __init__(self, crawler: Crawler, out: Path, *, new_only: bool = False, comes_back: bool = False) -> None:
+    def __init__(
+        self, crawler: Crawler, out: Path, *, new_only: bool = False, comes_back: bool = False, about: str = "",
+        least: float = 0.0,
+    ) -> None:  # fmt: skip
         self.crawler = crawler
         self.out = out
         self.new_only = new_only
         self.comes_back = comes_back
+        self.about = about
+        self.least = least
         job = crawler.settings["JOBDIR"]
         try:
             self.run = next_run(out, Path(job) if job else None)
             self.files = FileList(out, self.run.number)
+            self._abouts = about_by_crawl(out)
             self.asked = Asked(out, self.run.number)
             self.waiting: Waiting | None = Waiting(out, self.run.number)  # None: writing its list failed
         except ConfigError as error:
@@ -115,6 +131,19 @@ class Again:
         crawler.signals.connect(self._on_reached, signals.request_reached_downloader)
         crawler.signals.connect(self._on_left, signals.request_left_downloader)
         crawler.signals.connect(self._look_done, signals.request_dropped)
+
+    def judged(self, url: str) -> Known | None:
+        """Return the last line of a file whose relevance was judged by the same words; ``None`` without one."""
+        known = self.files.last(url)
+        if known is None or known.relevance is None:
+            return None
+        is_same = known.crawl == self.run.number or self._abouts.get(known.crawl) == self.about
+        return known if is_same else None
+
+    def is_kept_out(self, known: Known) -> bool:
+        """Whether a known file is not stored, and would not be stored if it were fetched again."""
+        judged = None if known.path else self.judged(known.url)
+        return judged is not None and judged.relevance is not None and judged.relevance < self.least
 
     def is_listed(self, url: str) -> bool:
         """Whether a URL is that of a known file, which is not requested as a link."""
@@ -174,7 +203,7 @@ class Again:
             note_begin(
                 self.out, self.run.number, began=_now(), roots=getattr(spider, "roots", []),
                 types=repr(getattr(spider, "goal", "")), budget=settings["FOCUS_BUDGET_REQUESTS"],
-                new_only=self.new_only,
+                new_only=self.new_only, **({"about": self.about} if self.about else {}),
             )  # fmt: skip
         else:
             note_going_on(self.out)
@@ -359,7 +388,9 @@ class AskIfChanged:
         if again is None or request.method != "GET" or _has_conditions(request) or self._is_read(request):
             return
         known = again.files.before.get(request.url)
-        if known is None or not (known.etag or known.last_modified) or not again.files.where(known.path).is_file():
+        if known is None or not (known.etag or known.last_modified):
+            return
+        if not (again.files.where(known.path).is_file() or again.is_kept_out(known)):
             return
         remembered = response_of(known)
         self.policy.is_cached_response_fresh(remembered, request)  # sets the conditions, as the response is stale

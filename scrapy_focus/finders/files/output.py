@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import counted
+from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import sums_table
-from scrapy_focus.finders.kit.page.words import size_text
+from scrapy_focus.finders.kit.page.words import said_of, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from scrapy_focus.finders.files.found_files import Listed
     from scrapy_focus.finders.kit.page.sums import Sums
     from scrapy_focus.finders.kit.records.notes import Notes
     from scrapy_focus.finders.kit.sheets.tables import Table
+
+
+_ABOUT_COLUMNS = ("relevance", "words", "why")  # of the table, if the user said what the files are about
 
 
 class FilesOutput(Output):
@@ -37,6 +41,10 @@ class FilesOutput(Output):
 
     def __init__(self, folder: Path, notes: Notes) -> None:
         self.finds = read_list(folder, notes.crawl)
+        self.has_relevance = any(file.relevance is not None for file in self.finds)
+        if self.has_relevance:
+            self.finds.sort(key=_irrelevance)
+        self._about = printable(said_of(notes.last_run, "about"))
         self._has_several_hosts = len({file.host for file in self.finds}) > 1
         self.columns = Columns(
             name=Column("Name", lambda file: file.name),
@@ -60,6 +68,38 @@ class FilesOutput(Output):
             f"{counted(len(self.finds), 'file')}, {size_text(sums.size)}, of {counted(len(sums.kinds), 'type')}, on "
             f"{counted(len(sums.hosts), 'host')}."
         )
+
+    @property
+    def sought(self) -> str:
+        return "relevant file" if self._about else self.noun
+
+    def facts(self) -> list[str]:
+        if not self.has_relevance:
+            return []
+        total = sum(file.relevance or 0.0 for file in self.finds)
+        to = f' to "{self._about}"' if self._about else ""
+        said = [
+            f"The files are ordered by their relevance{to}, from 0 to 1, as judged by their names, their links and the "
+            f"titles of the pages with the links. In all it is {total:,.1f}: so many relevant files are to be expected."
+        ]
+        if only := sum(file.relevance is not None and not file.path and file.state != "gone" for file in self.finds):
+            said.append(f"{counted(only, 'file')} {inflected(only, 'is', 'are')} listed without being stored.")
+        return said
+
+    def relevance(self, find: Listed) -> float | None:
+        return find.relevance
+
+    def words(self, find: Listed) -> str:
+        return find.words
+
+    def further_columns(self) -> list[str]:
+        return [*_ABOUT_COLUMNS] if self.has_relevance else []
+
+    def table_rows(self) -> Iterable[Sequence[Any]]:
+        if not self.has_relevance:
+            return super().table_rows()
+        cells = attrgetter(*self.table_columns, *_ABOUT_COLUMNS)
+        return (["" if cell is None else cell for cell in cells(file)] for file in self.finds)
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         caption = "By section: the beginning of the address of the page with the link"
@@ -87,3 +127,8 @@ class FilesOutput(Output):
 
     def is_cut(self, find: Listed) -> bool:
         return bool(find.cut)
+
+
+def _irrelevance(file: Listed) -> float:
+    """Return the sort key by which the most relevant files come first, and those that were not judged last."""
+    return 1.0 if file.relevance is None else -file.relevance

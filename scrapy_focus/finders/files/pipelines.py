@@ -34,6 +34,8 @@ FIELDS = (
     "url", "mime", "size", "sha256", "page", "anchor", "path", "name", "state", "link", "etag", "last_modified",
     "cut",
 )  # fmt: skip
+#: Further fields, if the user said what the files are about.
+ABOUT_FIELDS = ("relevance", "words")
 
 
 class StoreFiles:
@@ -42,6 +44,8 @@ class StoreFiles:
     Content that this crawl already received from another URL is dropped, so a file with several URLs is stored,
     counted and rewarded once. A file that an earlier crawl of the folder found is an item like any other, with the
     state ``same`` or ``changed``; its old versions stay. A file that is gone also has a line, but is not an item.
+
+    A file that is less relevant than the user wants has a line without a path: it is neither stored nor an item.
 
     The line is written last: a file without one, left by a killed crawl, is stored again. Files that were too large
     are listed with the reason in ``<out>/skipped.jsonl``, and their number is logged at the end. Only one crawl at a
@@ -127,6 +131,8 @@ class StoreFiles:
             _remember(item, known)
         verdict = self.files.judge(item.url, item.name, item.sha256)
         item.path, item.state = verdict.path, verdict.state
+        if not item.is_relevant:
+            self.list_only(item, verdict)
         if not verdict.is_stored and known is None:
             self.store(item)
         if not verdict.is_noted:
@@ -138,6 +144,20 @@ class StoreFiles:
             if item.cut:
                 self.count("cut")
         item.content = b""
+
+    def list_only(self, item: DataFile, verdict: Verdict) -> None:
+        """List a file that is not relevant enough, without storing it.
+
+        Raises
+        ------
+        DropItem
+            Always: it is not a find.
+        """
+        if not verdict.is_stored:
+            item.path = ""
+        if not verdict.is_noted:
+            self.note(item, verdict)
+        raise DropItem(f"{item.url} is listed only, as it is not relevant enough", log_level="DEBUG")
 
     def skip(self, item: SkippedFile) -> None:
         """Add a line to the list of skipped files.
@@ -163,6 +183,7 @@ class StoreFiles:
         known = self.files.last(item.url) if self.comes_back else self.files.before.get(item.url)
         if known is not None and (self.comes_back or item.url not in self.files.now):
             line = {name: getattr(known, name) for name in FIELDS}
+            line |= _about(known)
             self.files.note({**line, "state": "gone", **self._when()}, is_copy=known.is_copy)
             if not known.is_copy:
                 self.count("gone")
@@ -179,7 +200,7 @@ class StoreFiles:
     def note(self, item: DataFile, verdict: Verdict) -> None:
         """Add a line for a file."""
         line = {name: getattr(item, name) for name in FIELDS}
-        self.files.note({**line, "why": item.why, **self._when()}, is_copy=verdict.is_copy)
+        self.files.note({**line, **_about(item), "why": item.why, **self._when()}, is_copy=verdict.is_copy)
 
     def count(self, state: str) -> None:
         """Count a file in a state."""
@@ -192,6 +213,11 @@ class StoreFiles:
         if self.crawler is not None and (host := host_of(self.crawler)) is not None:
             requests = int(host.status().used["requests"])
         return {"crawl": self.crawl, "at": datetime.now(UTC).isoformat(timespec="seconds"), "requests": requests}
+
+
+def _about(found: DataFile | Known) -> dict[str, Any]:
+    """Return the fields on what a file is about; none if the user did not say."""
+    return {} if found.relevance is None else {name: getattr(found, name) for name in ABOUT_FIELDS}
 
 
 def _remember(item: DataFile, known: Known) -> None:

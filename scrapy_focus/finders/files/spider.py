@@ -13,7 +13,8 @@ from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import EXPLANATION, WORD, brief, printable
+from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of, why_of
 from scrapy_focus.engine.pages import can_be_read
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from scrapy_focus.web.listings import Listing
 
 _LONGEST_HEADER = 500  # characters
+_WORDS = 5  # that spoke for a file, at most
 
 
 class DatasetsSpider(SiteSpider):
@@ -67,6 +69,11 @@ class DatasetsSpider(SiteSpider):
     targets
         What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
         (:class:`~scrapy_focus.web.wanted.Wanted`). The default ``data`` means all kinds of data files and documents.
+    about
+        What the files are to be about, in a few words: ``municipal budgets and annual accounts``. The reward of a file
+        is then its relevance, from 0 to 1, and the most relevant are listed first. Needs the extra ``about``.
+    about_least
+        The least relevance of files that are stored; others are listed without a path. By default, all are stored.
     budget
         The limit of requests of all kinds; none by default.
     out
@@ -147,7 +154,10 @@ class DatasetsSpider(SiteSpider):
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.out != "-":
             try_out(Path(self.out, "manifest.jsonl"), Path(self.out))
-            again = Again(crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate))
+            again = Again(
+                crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate), about=self.asked.about,
+                least=self.asked.about_least,
+            )  # fmt: skip
             self.again = again
             self.follow_roots(Path(self.out))
         crawler.signals.connect(self.opened, signals.spider_opened)
@@ -165,7 +175,8 @@ class DatasetsSpider(SiteSpider):
         if self.again is not None:
             facts = {
                 "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
-                "fixed": self.asked.fixed, "rate": str(self.rate or ""),
+                "fixed": self.asked.fixed, "rate": str(self.rate or ""), "about": self.asked.about,
+                "about_least": self.asked.about_least,
             }  # fmt: skip
             self.notes = CrawlNotes(
                 crawler, out=self.again.out, output=FilesOutput, run=self.again.run, facts=facts,
@@ -243,9 +254,38 @@ class DatasetsSpider(SiteSpider):
             etag=_header(response, "ETag"),
             last_modified=_header(response, "Last-Modified"),
             cut=CUT in response.flags,
-            why=why_of(response.meta),
             unchanged=NOT_MODIFIED in response.flags,
+            **self._judged(response, ResponsePage(response)),
         )
+
+    def _judged(self, response: Response, page: ResponsePage | None, name: str = "") -> dict[str, Any]:
+        """Return why a file was fetched and, if the user said what files are to be about, its relevance.
+
+        ``page`` is the response of the file; ``None`` for a file of this name that scripts of the response made.
+        """
+        why = why_of(response.meta)
+        if not self.asked.about:
+            return {"why": why}
+        link, anchor = self._link_of(response), response.meta.get("link_text", "")
+        relevance = round(self.goal.relevance_at(link, page, name), 4)
+        words = ", ".join(self.goal.words_at(link, page, name, anchor)[:_WORDS])
+        known = None if self.again is None or page is None else self.again.judged(response.url)
+        if known is not None and known.relevance is not None:
+            is_kept_out = NOT_MODIFIED in response.flags and not known.path  # it has no body that could be stored
+            if known.relevance > relevance or is_kept_out:  # its first link is better known
+                relevance, words = known.relevance, known.words
+        spoke = f": {words}" if words else ""
+        reads = f'reads like "{printable(self.asked.about, WORD)}" ({relevance:.2f}){spoke}'
+        return {
+            "why": printable(f"{reads}; {why}", EXPLANATION), "relevance": relevance, "words": words,
+            "irrelevant": relevance < self.asked.about_least,
+        }  # fmt: skip
+
+    def _link_of(self, response: Response) -> str:
+        """Return the URL of the link that led to a response, as the crawl knows it."""
+        host = host_of(self.crawler)
+        entry = None if host is None else host.inflight.find(response)
+        return response.meta.get("redirect_urls", [response.url])[0] if entry is None else entry.pick.url
 
     def made(self, response: Response) -> Iterator[DataFile]:
         """Return an item for each file that scripts of a page generated in a browser, without a URL."""
@@ -259,6 +299,7 @@ class DatasetsSpider(SiteSpider):
                     anchor="",
                     name=safe_name(file.name),
                     body=file.body,
+                    **(self._judged(response, None, file.name) if self.asked.about else {}),
                 )
 
     def skip(self, failure: Failure) -> Any:

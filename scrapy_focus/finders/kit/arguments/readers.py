@@ -176,6 +176,28 @@ def read_share(given: str, called: Called) -> float | None:
     return share
 
 
+def read_sentence(given: str, called: Called) -> str:
+    """Return a sentence with single blanks, ``""`` for ``""``."""
+    sentence = " ".join(given.split())
+    if given and not sentence:
+        raise UsageError(f"{called} is {given!r}; it takes a few words: {called.like(repr('municipal budgets'))}")
+    return sentence
+
+
+def read_least_relevance(given: str, called: Called) -> float:
+    """Return a relevance from 0 to 1; 0 for ``""``.
+
+    Examples
+    --------
+    >>> read_least_relevance("0.5", Called("about_least")), read_least_relevance("", Called("about_least"))
+    (0.5, 0.0)
+    """
+    least = _float_of(given or "0")
+    if not 0 <= least <= 1:
+        raise UsageError(f"{called} is {given!r}; it takes a relevance from 0 to 1: {called.like('0.5')}")
+    return least
+
+
 def number_reader(unit: str, example: int) -> Callable[[str, Called], int | None]:
     """Return a reader of a number from 1, ``None`` for ``""``."""
     return partial(_read_number, unit=unit, example=example)

@@ -82,6 +82,9 @@ class Output(ABC):
     table_name: ClassVar[str]
     table_columns: ClassVar[tuple[str, ...]]
 
+    #: Whether the finds have a relevance, by which they are ordered.
+    has_relevance: bool = False
+
     columns: Columns
     finds: Sequence[Any]  # each with ``url``, and ``page`` and ``anchor`` of the link that led there
 
@@ -105,6 +108,11 @@ class Output(ABC):
     def introduction(self) -> Markup:
         """Text above the list: ``introduction.jinja`` in the folder of the finder."""
         return rendered(type(self).__module__.rpartition(".")[0], "introduction.jinja", table=self.table_name)
+
+    @property
+    def sought(self) -> str:
+        """The singular noun for what the policy estimates: how many are left, and what the next one costs."""
+        return self.noun
 
     def facts(self) -> list[str]:
         """Return further sentences about the result."""
@@ -137,6 +145,14 @@ class Output(ABC):
     def is_cut(self, find: Any) -> bool:
         """Return whether a find is known to be incomplete."""
         return False
+
+    def relevance(self, find: Any) -> float | None:
+        """Return the relevance of a find, from 0 to 1; ``None`` if it was not judged."""
+        return None
+
+    def words(self, find: Any) -> str:
+        """Return the words that spoke for a find, ``""`` for none."""
+        return ""
 
     def further(self, find: Any) -> Sequence[FoundThrough]:
         """Return further links to a find."""

@@ -3,13 +3,15 @@
 (() => {
   const {about, noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
   const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE, CUT] = Array(12).keys();
+  const rated = document.querySelector(".files thead th[data-by=relevance]");
+  const [RELEVANCE, WORDS] = [CUT + 1, CUT + 2], LINKS = CUT + (rated ? 3 : 1);
   const FIRST = 25, STEP = 100, nouns = noun.replace(/y$/, "ie") + "s";
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
   const [search, kind, state] = ["search", "kind", "state"].map(id => document.getElementById(id));
   const hits = document.getElementById("hits");
   const url = row => texts[row[FOLDER]] + (row[END] === 0 ? row[NAME] : row[END]);
   const words = new Map();
-  let chosen = rows, shown = 0, order = null;
+  let chosen = rows, shown = 0, order = rated ? {by: "relevance", sign: -1} : null;
 
   const haystack = row => {
     if (!words.has(row)) {
@@ -59,6 +61,16 @@
     if (remote) lead(head, short(remote), remote, "url");
     make(line, "td", texts[row[KIND]]);
     make(line, "td", size(row[SIZE]) + (row[CUT] ? ", cut" : ""), "size");
+    if (rated) {
+      const cell = make(line, "td", "", "relevance");
+      if (row[RELEVANCE] >= 0) {
+        const bar = make(cell, "meter", "");
+        [bar.min, bar.max, bar.value] = [0, 100, row[RELEVANCE]];
+        bar.setAttribute("aria-hidden", "true");
+        cell.append(" " + row[RELEVANCE] + " %");
+      }
+      if (texts[row[WORDS]]) lead(cell, texts[row[WORDS]], "", "on");
+    }
     if (state) {
       const said = texts[row[STATE]];
       make(make(line, "td", ""), "span", said, "state " + (/^[a-z]+$/.test(said) ? said : ""));
@@ -67,7 +79,7 @@
     const page = web(texts[row[PAGE]]), cell = make(line, "td", "", "far");
     lead(cell, texts[row[ANCHOR]] || (page ? "a link" : ""), "");
     if (page) lead(cell, "on ", "", "on").append(lead(cell, short(page), page));
-    for (let at = CUT + 1; at < row.length; at += 2) {
+    for (let at = LINKS; at < row.length; at += 2) {
       const also = make(cell, "span", "", "also"), other = web(texts[row[at]]);
       lead(also, texts[row[at + 1]] || "a link", "");
       if (other) lead(also, "on ", "", "on").append(lead(also, short(other), other));
@@ -84,6 +96,7 @@
   const value = text => /^[\d,]+( pages?)?$/.test(text) ? parseInt(text.replaceAll(",", ""), 10) : text;
   const key = {
     name: row => row[NAME].toLowerCase(), kind: row => value(texts[row[KIND]]), size: row => row[SIZE],
+    relevance: row => row[RELEVANCE],
     state: row => texts[row[STATE]], place: row => value(texts[row[PLACE]]), page: row => texts[row[PAGE]],
   };
   const choose = () => {
@@ -102,7 +115,7 @@
   };
   const sort = head => {
     const by = head.dataset.by, again = order && order.by === by;
-    order = {by, sign: again ? -order.sign : by === "size" || (by === "place" && about === "importance") ? -1 : 1};
+    order = {by, sign: again ? -order.sign : by === "size" || by === "relevance" || (by === "place" && about === "importance") ? -1 : 1};
     for (const other of document.querySelectorAll(".files thead th")) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", order.sign > 0 ? "ascending" : "descending");
     choose();

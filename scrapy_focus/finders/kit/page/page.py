@@ -58,6 +58,8 @@ class Shown(NamedTuple):
     anchor: str
     state: str
     more: Sequence[tuple[str, str, str]]  # further links to it: text, page and link to the page
+    relevance: int  # in per cent; -1: not judged
+    words: str  # those that spoke for it
 
 
 def page(report: Report) -> bytes:
@@ -139,7 +141,7 @@ def _results(report: Report) -> list[str]:
     for url, why in report.unread[:_UNREAD]:
         if printable(url, REASON) not in said[-1]:
             said.append(f"The start URL {printable(url)} could not be read: {why}.")
-    return [*said, *outlook(notes, output.noun)]
+    return [*said, *outlook(notes, output.sought)]
 
 
 def _followed(notes: Notes, output: Output) -> list[str]:
@@ -207,7 +209,13 @@ def _shown(output: Output, find: Any) -> Shown:
         more=[
             (printable(each.anchor), bare(each.page), web_link(each.page)) for each in output.further(find)
         ],
+        relevance=_per_cent(output.relevance(find)), words=printable(output.words(find)),
     )  # fmt: skip
+
+
+def _per_cent(relevance: float | None) -> int:
+    """Return a relevance in per cent, -1 for one that was not judged."""
+    return -1 if relevance is None else round(100 * relevance)
 
 
 def _quoted(path: str) -> str:
@@ -219,8 +227,9 @@ def _data(output: Output) -> Markup:
     """Return the list and its kind as JSON for an element; no character in it has a meaning in HTML.
 
     Each text is stored once in ``texts``, and rows refer to it by number. A row holds name, folder and end of the URL,
-    size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then page
-    and text of each further link; an end or a name is 0 if it equals the shown name.
+    size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then, if
+    finds have a relevance, that in per cent (-1: not judged) and the words that spoke for it, then page and text of
+    each further link; an end or a name is 0 if it equals the shown name.
     """
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}  # the same, keyed by the texts before they were made printable
@@ -244,6 +253,7 @@ def _data(output: Output) -> Markup:
             number_shown(columns.kind.read(find)), number_shown(columns.place.read(find)), number(web_link(find.page)),
             number_shown(find.anchor), number_shown(output.state(find)),
             number(folder_on_disk + separator), 0 if stored == name else stored, int(output.is_cut(find)),
+            *((_per_cent(output.relevance(find)), number_shown(output.words(find))) if output.has_relevance else ()),
             *(each for other in output.further(find) for each in (
                 number(web_link(other.page)), number_shown(other.anchor),
             )),

@@ -179,6 +179,8 @@ def facts_of(report: Report) -> dict[str, str]:
     facts = {
         "Started at": ", ".join(starts_of(run)),
         "Looked for": said_of(run, "types"),
+        "About": said_of(run, "about"),
+        "Least relevance": f"{least:g}" if (least := number_of(run.get("about_least"))) else "",
         "Pages per domain": said_of(run, "per_domain"),
         "Pages per host": said_of(run, "per_host"),
         "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",

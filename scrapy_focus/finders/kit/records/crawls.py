@@ -23,6 +23,7 @@ _BUDGETS = ("requests", "bytes", "seconds")
 _LIMITS = {"focus_cost_limit": COST, **{f"focus_budget_{name}": name for name in _BUDGETS}}  # by the reason
 _KINDS = {
     "crawl": int, "requests": int, "bytes": int, "seconds": float, "roots": list, "cost_limit": float, "reason": str,
+    "about": str,
 }  # of what stands in a line  # fmt: skip
 
 
@@ -104,6 +105,13 @@ def roots_of(out: Path) -> list[str]:
     """Return the start URLs of the last crawl of a folder, if recorded."""
     lines = list(read_lines(out / CRAWLS, **_KINDS))
     return next((list(map(str, line["roots"])) for line in reversed(lines) if line.get("roots")), [])
+
+
+def about_by_crawl(out: Path) -> dict[int, str]:
+    """Return what each crawl of a folder looked for, in the user's words, by its number; none where nothing was
+    said.
+    """
+    return {line.get("crawl") or 1: line["about"] for line in read_lines(out / CRAWLS, **_KINDS) if line.get("about")}
 
 
 def can_go_on(out: Path, roots: Iterable[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:

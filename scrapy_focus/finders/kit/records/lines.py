@@ -83,6 +83,14 @@ def number_in(line: dict[str, Any], name: str) -> int:
     return 0
 
 
+def share_in(line: dict[str, Any], name: str) -> float | None:
+    """Return a field from 0 to 1 of a line, ``None`` if missing."""
+    value = line.get(name)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    return None
+
+
 def add_line(path: Path, line: dict[str, Any]) -> None:
     """Append a line to a file in one system call; make its folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ RELEVANT = 0.5
 
 @dataclass
 class DataFile:
-    """A data file that was found and stored.
+    """A data file that was found and, if it is relevant enough, stored.
 
     Its bytes are in ``content``, which is not a field, so feeds do not export it; it is empty once the file is stored.
     """
@@ -32,11 +32,15 @@ class DataFile:
     last_modified: str = ""
     cut: bool = False  # whether it is known to be incomplete
     why: str = ""  # why the link was followed: what was known about it when it was chosen
+    relevance: float | None = None  # to what the user looks for, from 0 to 1; None: the user did not say
+    words: str = ""  # those of its link and name that spoke for it, separated by commas
     unchanged: InitVar[bool] = False  # whether the server reported that, and sent no bytes
+    irrelevant: InitVar[bool] = False  # whether it is to be listed without being stored
 
-    def __post_init__(self, body: bytes, unchanged: bool) -> None:
+    def __post_init__(self, body: bytes, unchanged: bool, irrelevant: bool) -> None:
         self.content = body
         self.is_unchanged = unchanged
+        self.is_relevant = not irrelevant
 
 
 @dataclass

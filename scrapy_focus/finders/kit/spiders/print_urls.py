@@ -55,6 +55,8 @@ class PrintUrls:
         elif isinstance(item, DataFile):
             digest = hashlib.sha256(item.content).digest()
             item.content = b""
+            if not item.is_relevant:
+                raise DropItem(f"{item.url} is not relevant enough", log_level="DEBUG")
             if digest in self._seen:
                 raise DropItem(f"{item.url} is a copy of another file", log_level="DEBUG")
             self._seen.add(digest)
