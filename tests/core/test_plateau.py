@@ -185,3 +185,13 @@ def test_patience_is_at_least_one_request() -> None:
         CostLimit(5, patience=0)
     with pytest.raises(ConfigError, match=r"CostLimit\(5, patience=None, first=0\)"):
         CostLimit(5, first=0)
+
+
+def test_poor_rewards_are_no_find_for_a_cost_limit() -> None:
+    """Where rewards are graded, the patience begins anew when they add up to a find; otherwise with each reward."""
+    rewards = [0.5, 0.6, 0.7, 0.8, 1.0, 1.1]
+    graded, plain = CostLimit(10, patience=3, first=3, least=0.5), CostLimit(10, patience=3, first=3)
+    reached = [graded.reached(n, reward, 99.0) for n, reward in enumerate(rewards)]
+    assert reached == [False, False, False, True, False, False]
+    assert not any(plain.reached(n, reward, 99.0) for n, reward in enumerate(rewards))
+    assert graded.left(6) == 1

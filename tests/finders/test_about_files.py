@@ -159,6 +159,22 @@ def test_files_are_listed_by_relevance(server: SiteServer, tmp_path: Path) -> No
     assert "2.3 relevant files found" in ending_of(done.crawler).sentence
 
 
+def test_the_default_policy_stays(server: SiteServer, tmp_path: Path) -> None:
+    """It learns from graded rewards; a cost limit wants half a relevant file, and a few poor ones do not pass for it."""
+    done = visit(server, tmp_path, {"FOCUS_COST_LIMIT": 50}, about=ABOUT)
+    assert type(done.policy).__name__ == "BranchingBandit"
+    assert not done.logged("the policy is TreeQ")
+    assert done.scheduler.crawl.stop.least == 0.5
+    plain = visit(server, tmp_path / "plain", {"FOCUS_COST_LIMIT": 50})
+    assert plain.scheduler.crawl.stop.least == 0
+
+
+def test_nothing_relevant_is_said(server: SiteServer, tmp_path: Path) -> None:
+    """With the words of the user."""
+    done = visit(server, tmp_path, about="mountains", about_least="0.5", targets="csv")
+    assert 'No csv about "mountains" in ' in ending_of(done.crawler).sentence
+
+
 def test_the_list_of_the_script_has_the_same_order(server: SiteServer, tmp_path: Path) -> None:
     """And relevance in per cent and words, in front of further links."""
     visit(server, tmp_path, about=ABOUT)

@@ -25,6 +25,7 @@ from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
+from tests.finders.aboutwords import AboutWords, stand_in
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
@@ -93,13 +94,13 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SiteSer
 
 
 def live(
-    server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[str, Any], **more: Any
+    server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[str, Any], about: str = "", **more: Any
 ) -> list[tuple[str, str]]:
     """Crawl over HTTP; return method and URL of each request, as the server saw them."""
     log = tmp_path / "decisions.jsonl"
     settings = {"FOCUS_POLICY": policy, "FOCUS_POLICY_PARAMS": params, "FOCUS_SEED": 5, "FOCUS_LOG": str(log), **more}
     server.log.clear()
-    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}
+    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found"), "about": about}
     crawled = crawl(DatasetsSpider, {**LIVE, **settings}, addon=True, **args)
     assert not crawled.errors
     return [(each.method, each.path) for each in server.log if each.path != "/robots.txt"]
@@ -138,6 +139,24 @@ def test_live_and_simulated_crawls_are_the_same(
 def test_one_concurrent_request_will_do(recorded: tuple[SiteServer, RecordedSite], tmp_path: Path) -> None:
     """For a policy that learns: the page before is learned when the next one is chosen."""
     check_same(recorded, tmp_path, BranchingBandit, {}, FOCUS_MAX_INFLIGHT=0, CONCURRENT_REQUESTS=1)
+
+
+def test_crawls_for_files_on_a_topic_are_the_same(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see the same links, with their texts, and the titles of the same pages; rewards are graded."""
+    server, site = recorded
+    monkeypatch.setitem(sys.modules, "scrapy_focus.topic.about", stand_in())
+    about = "prices data tourism"
+    seen = live(server, tmp_path, BreadthFirst, {}, about=about)
+    goal = FilesGoal(stored=True, relevance=AboutWords(about))
+    harvest = simulate(BreadthFirst(), goal, site, budget=BUDGET - 1, seed=5)
+    assert seen == [("GET", "/" + site.urls[page].removeprefix(server.url)) for page in harvest.pages[1:]]
+    events = list(read_log(tmp_path / "decisions.jsonl"))
+    rewards = [event["reward"] for event in events if event["event"] == "outcome" and event["reward"]]
+    assert harvest.found[-1] == pytest.approx(sum(rewards))
+    assert {round(3 * reward) for reward in rewards} >= {1, 2}
+    assert harvest.exhaustive.worth > harvest.found[-1]
 
 
 def check_same(
