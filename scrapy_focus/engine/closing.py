@@ -210,10 +210,7 @@ class Closing:
 def _wanted(goal: Goal) -> str:
     if isinstance(goal, StructuredDataGoal) and goal.names:
         return f"page {_described(goal)}"
-    if isinstance(goal, FilesGoal):
-        about = getattr(goal.relevance, "about", "")
-        return f'{goal.wanted} about "{about}"' if about else str(goal.wanted)
-    return ""
+    return f"{goal.wanted} {goal.about}".strip() if isinstance(goal, FilesGoal) else ""
 
 
 def _described(goal: Goal) -> str:

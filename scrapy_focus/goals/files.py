@@ -109,6 +109,14 @@ class FilesGoal:
             return min(made, outcome.items)
         return made
 
+    @property
+    def about(self) -> str:
+        """What the files are about, in words: ``about "rivers and lakes"``; ``""`` without a topic."""
+        if self.relevance is None:
+            return ""
+        said = printable(str(getattr(self.relevance, "about", "") or ""), _LONGEST_ABOUT)
+        return f'about "{said}"' if said else f"on the topic of model {self.relevance.digest[:12]}"
+
     def relevance_of(self, outcome: Outcome) -> float:
         """Return how relevant the file of an outcome is, from 0 to 1; of several that scripts made, the mean.
 
@@ -183,20 +191,12 @@ class FilesGoal:
         return matches(mime, self.types) or matches(effective_mime(mime, url), self.types)
 
     def __repr__(self) -> str:
-        return f"files: {self.wanted}{', each content once' if self.stored else ''}{_about(self.relevance)}"
+        return f"files: {self.wanted}{', each content once' if self.stored else ''}{self.about and f', {self.about}'}"
 
 
 def file_mime(mime: str, url: str, page: Page) -> str:
     """Return the MIME type of a file: from its server, or else from its URL, its name or its first bytes."""
     return effective_mime(*_told(mime, url, page)) if is_vague(mime) else mime
-
-
-def _about(topic: Topic | None) -> str:
-    """Return what files are about, as part of a description; ``""`` if that does not matter."""
-    if topic is None:
-        return ""
-    said = printable(str(getattr(topic, "about", "") or ""), _LONGEST_ABOUT)
-    return f', about "{said}"' if said else f", on the topic of model {topic.digest[:12]}"
 
 
 def _as_path(name: str) -> str:

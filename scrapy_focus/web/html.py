@@ -43,7 +43,7 @@ INLINE = frozenset(
     "sup template tt u var wbr".split()
 )
 _HEAD = 200_000  # characters of a page in which its title is looked for
-_TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{1,2000})", re.IGNORECASE)  # linear: no part of it spans a "<"
+_TITLE = re.compile(r"<[tT][iI][tT][lL][eE](?:\s[^<>]{0,500})?>([^<]{1,2000})")  # linear: no part of it spans a "<"
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string does not change, except %
 
 

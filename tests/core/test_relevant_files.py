@@ -13,6 +13,7 @@ import pytest
 from scrapy_focus import ConfigError, Crawl, FilesGoal, Link, Mission, Placement, memory_frontier
 from scrapy_focus.core.mission import topic_of
 from scrapy_focus.goals.link_relevance import LinkRelevance, text_of, words_in_url
+from scrapy_focus.lab.compare.words import goal_text
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.topic.keywords import KeywordRelevance
 from scrapy_focus.web.html import title_of
@@ -198,6 +199,7 @@ def test_a_goal_says_what_files_are_about() -> None:
     goal = FilesGoal(types=["csv"], relevance=share)
     assert repr(goal) == 'files: csv, about "rivers and lakes"'
     assert (goal.noun, Mission.of(goal).topic, Mission.of(goal).heads_tell) == ("relevant files", share, True)
+    assert goal_text(goal) == 'files of these types: csv, about "rivers and lakes"'
     words = KeywordRelevance(["lake"])
     assert repr(FilesGoal(types=["csv"], relevance=words)) == f"files: csv, on the topic of model {words.digest[:12]}"
     assert isinstance(FilesGoal(relevance={"keywords": ["lake"]}).relevance, KeywordRelevance)

@@ -40,9 +40,9 @@ PLAIN = (
     "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
     "sha256", "cut",
 )  # fmt: skip
-FILES = {  # text of the link, by path: relevance 0, 1/3, 2/3 and 1 with the title of the page
+FILES = {  # text of the link, and before it, by path: relevance 0, 1/3, 2/3 and 1 with the title of the page
     "/water": {"/f/1.csv": "Levels", "/f/2.csv": "Levels of each river", "/f/river-3.csv": "Lake <b>levels</b>"},
-    "/roads": {"/f/4.csv": "Bridges <img src=x onerror=alert(1)>", "/f/5.csv": "Tunnels below a lake", "/f/6.csv": ""},
+    "/roads": {"/f/4.csv": "Bridges <img src=x onerror=alert(1)>", "/f/5.csv": "Lake: |Tunnels", "/f/6.csv": ""},
 }
 TITLES = {"/water": "Water", "/roads": "Roads"}
 RELEVANCE = {
@@ -78,7 +78,8 @@ class Archive:
         return Page(status=200, mime="text/csv", size=len(body), etag=path[-5:-4], modified=1e9, make=lambda: body)
 
     def _page(self, title: str, links: dict[str, str]) -> Page:
-        listed = "".join(f'<li><a href="{url}">{text}</a></li>' for url, text in links.items())
+        parts = [(url, *text.rpartition("|")) for url, text in links.items()]
+        listed = "".join(f'<li>{before}<a href="{url}">{text}</a></li>' for url, before, _, text in parts)
         return Page.of(f"<!DOCTYPE html><title>{title}</title><h1>Page</h1><ul>{listed}</ul>".encode())
 
 
@@ -161,12 +162,20 @@ def test_files_are_listed_by_relevance(server: SiteServer, tmp_path: Path) -> No
 
 def test_the_default_policy_stays(server: SiteServer, tmp_path: Path) -> None:
     """It learns from graded rewards; a cost limit wants half a relevant file, and a few poor ones do not pass for it."""
-    done = visit(server, tmp_path, {"FOCUS_COST_LIMIT": 50}, about=ABOUT)
+    done = visit(server, tmp_path / "about", about=ABOUT)
     assert type(done.policy).__name__ == "BranchingBandit"
-    assert not done.logged("the policy is TreeQ")
-    assert done.scheduler.crawl.stop.least == 0.5
+    assert not done.logged("topic")
+    limited = visit(server, tmp_path / "limited", {"FOCUS_COST_LIMIT": 50}, about=ABOUT)
+    assert limited.scheduler.crawl.stop.least == 0.5
     plain = visit(server, tmp_path / "plain", {"FOCUS_COST_LIMIT": 50})
     assert plain.scheduler.crawl.stop.least == 0
+
+
+def test_links_are_read_for_the_goal_whatever_the_policy_reads(server: SiteServer, tmp_path: Path) -> None:
+    """A policy without an interest in pages, too, gets rewards for what is next to a link."""
+    done = visit(server, tmp_path, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, about=ABOUT)
+    assert not done.policy.reads_page
+    assert {path: each["relevance"] for path, each in lines(tmp_path).items()} == RELEVANCE
 
 
 def test_nothing_relevant_is_said(server: SiteServer, tmp_path: Path) -> None:
@@ -182,7 +191,7 @@ def test_the_list_of_the_script_has_the_same_order(server: SiteServer, tmp_path:
     data = json.loads(found)
     rated = [(row[12], data["texts"][row[13]]) for row in data["rows"]]
     assert rated == sorted(rated, key=lambda each: -each[0])
-    assert {*rated} == {(100, "river, lake"), (67, "river"), (33, ""), (33, "lake"), (0, "")}
+    assert {*rated} == {(100, "river, lake"), (67, "river"), (33, ""), (0, "")}
 
 
 def test_a_crawl_without_a_sentence_is_as_it_was(server: SiteServer, tmp_path: Path) -> None:

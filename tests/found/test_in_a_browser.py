@@ -203,3 +203,14 @@ def test_the_figures_are_whole_on_a_telephone(browser: Any, tmp_path: Path) -> N
     }).map(text => text.textContent)"""
     assert "100 %" in page.eval_on_selector_all(".curve text", "texts => texts.map(text => text.textContent)")
     assert page.eval_on_selector_all(".curve text", cut) == []
+
+
+def test_files_about_something_are_sorted_by_relevance(browser: Any, tmp_path: Path) -> None:
+    """The most relevant is first; its column turns the order round, and each row has a bar."""
+    lines = [line(n, relevance=relevance) for n, relevance in enumerate((0.2, 0.9, 0.5))]
+    page, did = look(browser, write_report(make(tmp_path / "found", lines, [hit(1)], reason="finished")))
+    bars = "all => all.map(each => each.value)"
+    assert page.eval_on_selector_all(".files tbody meter", bars) == [90, 50, 20]
+    page.click(".files thead th[data-by=relevance] button")
+    assert page.eval_on_selector_all(".files tbody meter", bars) == [20, 50, 90]
+    assert did == []

@@ -173,11 +173,12 @@ class DatasetsSpider(SiteSpider):
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
         if self.again is not None:
-            facts = {
+            facts: dict[str, Any] = {
                 "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
-                "fixed": self.asked.fixed, "rate": str(self.rate or ""), "about": self.asked.about,
-                "about_least": self.asked.about_least,
+                "fixed": self.asked.fixed, "rate": str(self.rate or ""),
             }  # fmt: skip
+            if self.asked.about:
+                facts |= {"about": self.asked.about, "about_least": self.asked.about_least}
             self.notes = CrawlNotes(
                 crawler, out=self.again.out, output=FilesOutput, run=self.again.run, facts=facts,
                 left_out=self.left_out, comes_back=bool(self.rate),

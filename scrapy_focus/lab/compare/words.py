@@ -84,6 +84,7 @@ def goal_text(goal: object) -> str:
         types = str(goal.wanted)
         known = "data files and documents, such as csv, xlsx, json, pdf and zip"
         said = known if types == "data" else f"files of these types: {types}"
+        said = f"{said}, {goal.about}" if goal.about else said
         return f"{said}, each content once" if goal.stored else said
     named = goal if hasattr(goal, "__qualname__") else type(goal)
     if named is goal or type(goal).__repr__ is object.__repr__:
