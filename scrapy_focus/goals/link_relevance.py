@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import numpy as np
 
 from scrapy_focus.web.html import title_of
+from scrapy_focus.web.mime import FILE_TYPES
 from scrapy_focus.web.names import announced_name
 
 if TYPE_CHECKING:
@@ -125,11 +126,14 @@ class LinkRelevance:
         return max(seen, float(self.scores([" ".join(more)])[0]))
 
     def words(self, url: str, page: Page | None = None, name: str = "", anchor: str = "") -> list[str]:
-        """Return the words of a link and of the names of its file that spoke for it, if the model tells them."""
+        """Return the words of a link and of the names of its file that spoke for it, if the model tells them; neither
+        numbers nor types of files.
+        """
         if self._teller is None:
             return []
         parts = dict.fromkeys([anchor, words_in_url(url), *_names(page, name)])
-        return list(self._teller.words_for(" ".join(filter(None, parts))))
+        words = self._teller.words_for(" ".join(filter(None, parts)))
+        return [word for word in words if _LETTER.search(word) and word.lower() not in FILE_TYPES]
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the relevance of each text, from 0 to 1, shape (n,)."""

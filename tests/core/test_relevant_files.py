@@ -232,6 +232,16 @@ def test_scores_of_any_model_are_kept_between_0_and_1() -> None:
     assert [known.at(f"http://h/{n}") for n in range(3)] == [0.0, 1.0, 0.0]
 
 
+def test_words_that_spoke_for_a_file_are_words() -> None:
+    """Numbers and types of files say nothing, whatever a model thinks; a model need not tell any."""
+    told = SimpleNamespace(
+        score=lambda texts: np.ones(len(texts)), digest="d", words_for=lambda text: text.replace("(", " ").split()
+    )
+    goal = FilesGoal(relevance=told)  # type: ignore[arg-type]
+    assert goal.words_at("http://h/lake-7.pdf", None, "", "Download (CSV 88 kB") == ["Download", "kB", "lake"]
+    assert FilesGoal(relevance=Share()).words_at("http://h/lake.pdf") == FilesGoal().words_at("http://h/l.pdf") == []
+
+
 def test_a_crawl_counts_relevance() -> None:
     """The sum of the rewards is the expected number of relevant files."""
     goal = FilesGoal(relevance=Share())

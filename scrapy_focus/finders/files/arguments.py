@@ -103,13 +103,12 @@ class FilesArguments(FinderArguments):
         """Return the model of what the files are about, ``None`` if that does not matter."""
         if not self.about:
             return None
-        from scrapy_focus.topic.about import AboutTopic  # type: ignore[import-not-found]
+        from scrapy_focus.topic.about import AboutTopic
 
         try:
-            topic: Topic = AboutTopic(self.about)
+            return AboutTopic(self.about)
         except ConfigError as error:
             raise UsageError(str(error)) from error
-        return topic
 
     @property
     def wanted(self) -> Wanted:
