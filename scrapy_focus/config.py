@@ -229,6 +229,8 @@ class Config:
     own_goal = Setting("FOCUS_GOAL", _GOAL, default=None)
     targets = Setting("FOCUS_TARGETS", Kind(_files_goal, f"{_FILES}, in a list, or separated by commas"), default=None)
     topic = Setting("FOCUS_TOPIC", Kind(_topic, "a topic", is_off), default=None)
+    about = Setting("FOCUS_ABOUT", _text(bool, "a sentence"), default="")
+    embedding = Setting("FOCUS_EMBEDDING", _text(bool, "the source of an embedding"), default="")
     structured = Setting("FOCUS_STRUCTURED", _STRUCTURED, default=None)
     own_policy = Setting("FOCUS_POLICY", Kind(_policy_class, "a policy", is_off), default=None)  # of the scheduler
     own_stop = Setting("FOCUS_STOP", Kind(_stop_rule, "a stop rule", is_off), default=None)
@@ -415,6 +417,8 @@ class Config:
     def _find_goal(self) -> Goal:
         """Return the goal from the settings."""
         self._check_one_goal()
+        if self.about:
+            return self._goal_about()
         if self.structured is not None:
             return self.structured
         if self.topic is not None:
@@ -423,7 +427,37 @@ class Config:
             return self.own_goal
         return self.targets or ItemsGoal()
 
+    def _goal_about(self) -> Goal:
+        """Return the goal for a sentence: pages about it, or files or pages with structured data that are."""
+        further = self.topic or {}
+        if not isinstance(further, Mapping):
+            raise ConfigError(
+                f"FOCUS_TOPIC is {brief(self.topic)}, and FOCUS_ABOUT is set; a sentence goes with a topic that is a "
+                "dict, not with a finished model: remove one of them"
+            )
+        if self.own_goal is not None:
+            raise ConfigError("FOCUS_GOAL and FOCUS_ABOUT both say what to look for; set one of them")
+        said = {"about": self.about, **({"embedding": self.embedding} if self.embedding else {})}
+        if double := sorted(said.keys() & further.keys()):
+            raise ConfigError(
+                f"FOCUS_TOPIC has {double[0]}, and so do the settings: FOCUS_{double[0].upper()}; remove one"
+            )
+        goal = _topic_goal({**further, **said}, "FOCUS_ABOUT")
+        if self.targets is not None:
+            return self.targets.on(goal.relevance)
+        if self.structured is not None:
+            from scrapy_focus.goals.structured_about import StructuredDataAbout
+
+            like = self.structured
+            return StructuredDataAbout(goal.relevance, like.given, like.syntaxes, like.least)
+        return goal
+
     def _check_one_goal(self) -> None:
+        if self.embedding and not self.about:
+            raise ConfigError(
+                f"FOCUS_EMBEDDING is {brief(self.embedding)}, and FOCUS_ABOUT is not set: it compares texts with that "
+                "sentence; set both"
+            )
         goals = {"FOCUS_GOAL": self.own_goal, "FOCUS_TARGETS": self.targets, "FOCUS_TOPIC": self.topic}
         named = [name for name, goal in goals.items() if goal is not None]
         if named and self.structured is not None:
@@ -585,11 +619,11 @@ def policy_for_topics() -> type[Policy]:
     return TreeQ
 
 
-def _topic_goal(topic: Any) -> TopicGoal:
+def _topic_goal(topic: Any, name: str = "FOCUS_TOPIC") -> TopicGoal:
     try:
         return TopicGoal(topic)
     except Exception as error:  # a user's model may raise anything
-        raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, REASON)}") from error
+        raise ConfigError(f"{name}: {reason_of(error, REASON)}") from error
 
 
 def _words_of(topic: Any) -> tuple[str, ...]:

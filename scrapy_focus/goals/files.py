@@ -81,6 +81,12 @@ class FilesGoal:
             self._links, self._pages = LinkRelevance(topic), TopicPages(topic)
             self.see_links = self._links.see
 
+    def on(self, topic: Topic) -> FilesGoal:
+        """Return a goal for files of the same types that are on a topic."""
+        goal = FilesGoal(stored=self.stored, relevance=topic)
+        goal.wanted, goal.types = self.wanted, self.types
+        return goal
+
     def __call__(self, outcome: Outcome) -> float:
         if self._pages is None:
             return self._worth(outcome)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import VALUE, printable
+from scrapy_focus.finders.kit.arguments.about import (
+    about_argument,
+    embedding_argument,
+    fixed_about,
+    quoted,
+    refuse_embedding,
+    topic_about,
+)
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
@@ -17,15 +24,15 @@ from scrapy_focus.finders.kit.arguments.readers import (
     read_least_relevance,
     read_one,
     read_rate,
-    read_sentence,
     read_text,
     roots_reader,
     sitemaps_argument,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy_focus.core.budget import Rate
-    from scrapy_focus.core.mission import Topic
     from scrapy_focus.finders.kit.arguments.argument import Called, Names
     from scrapy_focus.finders.kit.arguments.readers import Starts
     from scrapy_focus.goals.files import FilesGoal
@@ -55,11 +62,8 @@ class FilesArguments(FinderArguments):
         help="look for these types, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
         "regular expressions for URLs, such as /download/. Default: data (all kinds of data files and documents)",
     )  # fmt: skip
-    about: str = argument(
-        read_sentence, metavar="SENTENCE",
-        help="look for files about this, such as 'municipal budgets and annual accounts', and list the most relevant "
-        "first",
-    )  # fmt: skip
+    about: str = about_argument("files about this, the most relevant first")
+    embedding: str = embedding_argument()
     about_least: float = argument(
         read_least_relevance, metavar="N",
         help="with --about, store only files of at least this relevance, from 0 to 1, and list the others (default: "
@@ -75,13 +79,16 @@ class FilesArguments(FinderArguments):
         "as often as they are expected to change, until you stop the crawl",
     )  # fmt: skip
 
+    @classmethod
+    def refuse(cls, given: Mapping[str, Any], names: Names) -> None:
+        refuse_embedding(given, names)
+
     def check(self, names: Names) -> None:
         if self.rate and self.new_only:
             raise UsageError(
                 f"{names.of('new_only')} and {names.of('rate')} are given; a crawl that keeps files current requests "
                 "known files: remove one of them"
             )
-
         if self.about_least and not self.about:
             raise UsageError(
                 f"{names.of('about_least')} is given without {names.of('about')}: say what the files are to be about, "
@@ -97,18 +104,7 @@ class FilesArguments(FinderArguments):
         """The goal, which decides whether a response is a wanted file."""
         from scrapy_focus.goals.files import FilesGoal
 
-        return FilesGoal(types=self.targets, stored=True, relevance=self._topic())
-
-    def _topic(self) -> Topic | None:
-        """Return the model of what the files are about, ``None`` if that does not matter."""
-        if not self.about:
-            return None
-        from scrapy_focus.topic.about import AboutTopic
-
-        try:
-            return AboutTopic(self.about)
-        except ConfigError as error:
-            raise UsageError(str(error)) from error
+        return FilesGoal(types=self.targets, stored=True, relevance=topic_about(self.about, self.embedding))
 
     @property
     def wanted(self) -> Wanted:
@@ -126,7 +122,7 @@ class FilesArguments(FinderArguments):
 
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.targets)]
         wanted = f"{self.wanted}"
-        about = f' about "{printable(self.about, VALUE)}"' if self.about else ""
+        about = f" about {quoted(self.about)}" if self.about else ""
         return f"{'data files' if wanted == 'data' else f'files of type {wanted}'}{about}{''.join(doubts)}"
 
     @property
@@ -136,4 +132,6 @@ class FilesArguments(FinderArguments):
 
     @property
     def fixed(self) -> dict[str, str]:
-        return {"targets": str(self.wanted), "about": self.about, "rate": "yes" if self.rate else ""}
+        return {
+            "targets": str(self.wanted), "rate": "yes" if self.rate else "", **fixed_about(self.about, self.embedding)
+        }  # fmt: skip

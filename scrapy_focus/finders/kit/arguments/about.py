@@ -9,29 +9,13 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import VALUE, printable
 from scrapy_focus.finders.kit.arguments.argument import argument
-from scrapy_focus.finders.kit.arguments.readers import read_text
+from scrapy_focus.finders.kit.arguments.readers import read_sentence, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy_focus.finders.kit.arguments.argument import Called, Names
+    from scrapy_focus.finders.kit.arguments.argument import Names
     from scrapy_focus.topic.about import AboutTopic
-
-
-def read_sentence(given: object, called: Called) -> str:
-    """Return a sentence without surrounding blanks; ``""`` for none.
-
-    Raises
-    ------
-    UsageError
-        If it is blank, but not empty.
-    """
-    sentence = " ".join(str(given).split())
-    if str(given) and not sentence:
-        raise UsageError(
-            f"{called} is blank; it takes a sentence: {called.like(repr('municipal budgets and annual accounts'))}"
-        )
-    return sentence
 
 
 def about_argument(looks_for: str) -> Any:
