@@ -25,7 +25,7 @@ class AboutWords:
     frequency: float | None = None
     refits = 0
 
-    def __init__(self, about: str) -> None:
+    def __init__(self, about: str, *, embedding: str = "") -> None:
         if about == "???":
             raise ConfigError("about is '???': no word of it is known")
         self.about = about

@@ -57,7 +57,7 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
         (WatchCommand, {"rate": "many"}, "rate is 'many'", "--rate is 'many'"),
         (ImportantCommand, {"words": "a"}, "-a words=cheese,wine", "--words cheese,wine"),
         (StructuredCommand, {"per_host": "0"}, "per_host is '0'", "--per-host is '0'"),
-        (TopicCommand, {"keywords": ""}, "Give -a examples=DIR", "Give --examples DIR"),
+        (TopicCommand, {"keywords": ""}, "Give -a about=SENTENCE", "Give --about SENTENCE"),
         (TopicCommand, {"seeds": "# http://a.test/"}, "-a seeds=FILE, or -a seeds=https", "FILE, or https"),
     ],
 )

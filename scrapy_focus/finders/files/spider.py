@@ -72,6 +72,8 @@ class DatasetsSpider(SiteSpider):
     about
         What the files are to be about, in a few words: ``municipal budgets and annual accounts``. The reward of a file
         is then its relevance, from 0 to 1, and the most relevant are listed first. Needs the extra ``about``.
+    embedding
+        The embedding that compares the sentence with texts, see :func:`~scrapy_focus.learn.embedding.load_embedding`.
     about_least
         The least relevance of files that are stored; others are listed without a path. By default, all are stored.
     budget

@@ -64,7 +64,7 @@ def topic_about(about: str, embedding: str) -> AboutTopic | None:
 
 def fixed_about(about: str, embedding: str) -> dict[str, str]:
     """Return what must be equal for a crawl to resume."""
-    return {**({"about": about} if about else {}), **({"embedding": embedding} if embedding else {})}
+    return {"about": about, "embedding": embedding}
 
 
 def quoted(about: str) -> str:
