@@ -7,14 +7,13 @@ file arrives thousands of requests later. So the relevance of each link is compu
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 
 from scrapy_focus.web.html import title_of
+from scrapy_focus.web.link_texts import LETTER, text_of, words_in_name, words_in_url
 from scrapy_focus.web.mime import FILE_TYPES
 from scrapy_focus.web.names import announced_name
 
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Page
 
 _PLACES = 1 << 18  # links that are remembered: 12 bytes each, 3 MB
-_LONGEST_URL = 2_000  # characters that are read for names
 _LONGEST_NAME = 200  # characters of a name or title
-_WORDS = re.compile(r"[^\W_]+")
-_EDGES = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")  # MarchBudget2024
-_LETTER = re.compile(r"[^\W\d_]{2}")
-_FILE_NAME = re.compile(r"[^/\\]+\.[A-Za-z][A-Za-z0-9]{1,4}")  # as the value of a query
 
 
 @runtime_checkable
@@ -133,7 +127,7 @@ class LinkRelevance:
             return []
         parts = dict.fromkeys([anchor, words_in_url(url), *_names(page, name)])
         words = self._teller.words_for(" ".join(filter(None, parts)))
-        return [word for word in words if _LETTER.search(word) and word.lower() not in FILE_TYPES]
+        return [word for word in words if LETTER.search(word) and word.lower() not in FILE_TYPES]
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the relevance of each text, from 0 to 1, shape (n,)."""
@@ -174,56 +168,6 @@ def _names(page: Page | None, name: str) -> list[str]:
     if page is not None:
         names += [words_in_name(announced_name(page.headers)), words_in_url(page.url)]
     return [each for each in names if each]
-
-
-def text_of(link: Link, title: str = "") -> str:
-    """Return the text by which a link is judged: its own, the name of its file, the text around it, the page's title.
-
-    Examples
-    --------
-    >>> from scrapy_focus import Link
-    >>> text_of(Link("http://a.test/docs/Budget_2024.pdf", 1, anchor="PDF", context="Annual budget: PDF"), "Finance")
-    'PDF Budget 2024 Annual budget: PDF Finance'
-    """
-    around = "" if link.context == link.anchor else link.context
-    return " ".join(part for part in (link.anchor, words_in_url(link.url), around, title) if part)
-
-
-def words_in_url(url: str) -> str:
-    """Return the words of the name of a file in its URL, without its extension; of its folder, if it has no letters.
-
-    Examples
-    --------
-    >>> words_in_url("https://a.test/stats/unemploymentRates-2024.csv?v=3")
-    'unemployment Rates 2024'
-    >>> words_in_url("https://a.test/wages/2024.csv"), words_in_url("https://a.test/get?file=tourism_q3.xlsx&id=7")
-    ('wages 2024', 'get tourism q 3')
-    """
-    try:
-        parts = urlsplit(url[:_LONGEST_URL])
-        values = parse_qsl(parts.query) if "." in parts.query else []
-    except ValueError:
-        return ""
-    folders = [unquote(part) for part in parts.path.split("/") if part]
-    names = [words_in_name(folders[-1])] if folders else []
-    if len(folders) > 1 and not _LETTER.search(names[0]):
-        names.insert(0, words_in_name(folders[-2]))
-    names += [words_in_name(value) for _, value in values if _FILE_NAME.fullmatch(value)]
-    return " ".join(filter(None, names))
-
-
-def words_in_name(name: str) -> str:
-    """Return the words of a file name, separated by blanks, without its extension.
-
-    Examples
-    --------
-    >>> words_in_name("Haushaltsplan_Gemeinde-2024.final.pdf")
-    'Haushaltsplan Gemeinde 2024 final'
-    """
-    stem, dot, ending = name[:_LONGEST_NAME].rpartition(".")
-    if not dot or not ending.isalnum():
-        stem = name[:_LONGEST_NAME]
-    return " ".join(_WORDS.findall(_EDGES.sub(" ", stem)))
 
 
 def _key(url: str) -> int:

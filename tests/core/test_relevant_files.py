@@ -12,11 +12,12 @@ import pytest
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, Link, Mission, Placement, memory_frontier
 from scrapy_focus.core.mission import topic_of
-from scrapy_focus.goals.link_relevance import LinkRelevance, text_of, words_in_url
+from scrapy_focus.goals.link_relevance import LinkRelevance
 from scrapy_focus.lab.compare.words import goal_text
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.topic.keywords import KeywordRelevance
 from scrapy_focus.web.html import title_of
+from scrapy_focus.web.link_texts import text_of, words_in_url
 from tests.made import PDF, fetch, link, page
 
 if TYPE_CHECKING:
