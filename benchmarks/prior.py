@@ -69,9 +69,9 @@ class Watching(BranchingBandit):
         self.rows: list[NDArray[np.uint16]] = []
         self.labels: list[bool] = []
 
-    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
+    def _learn_leads(self, row: NDArray[np.uint16], found: float) -> float:
         self.rows.append(row[:KEPT].copy())
-        self.labels.append(found)
+        self.labels.append(found > 0)
         return super()._learn_leads(row, found)
 
 

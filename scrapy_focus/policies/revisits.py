@@ -143,7 +143,7 @@ class Revisits(Policy):
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.new = _discovery(self.discovery)
-        self.new.open(frontier, rng, replace(mission, renders=False))
+        self.new.open(frontier, rng, replace(mission, renders=False, topic=None))
         names = [f"pages visited within {wait / 3600:g} hours" for wait in _WAITS]
         names += ["pages visited later", "pages reported as changed"]
         self.known_arms = [self.new.reserve(name) for name in names]

@@ -11,6 +11,7 @@ import math
 from array import array
 from bisect import bisect_left
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -132,6 +133,8 @@ class BranchingArms:
     True
     """
 
+    _first: Mapping[int, float] = MappingProxyType({})  # by arm: expected share of hits, if not that of its kind
+
     #: The kind of each arm, shape (n_arms,).
     kinds: NDArray[np.int8]
     #: How many pulls the record of each arm has, shape (n_arms,): at most about the window.
@@ -208,9 +211,9 @@ class BranchingArms:
         pulls, *_, costs = self._of_kind[[PAGES, TARGETS]].sum(axis=0)
         return float((costs + 1) / (pulls + 1))
 
-    def new(self, kind: int, reader: str = "") -> int:
+    def new(self, kind: int, reader: str = "", first: float | None = None) -> int:
         """Create an arm of a kind, and return its number; ``reader``: the name of the callback that reads its links,
-        if any.
+        if any; ``first``: the expected share of hits of its pulls, if that of its kind is not.
         """
         if self.n_arms == len(self._kinds):
             for name in ("_records", "_kinds", "_readers", "_flying", "_general", "_rendered", "_price", "_revealed"):
@@ -222,19 +225,26 @@ class BranchingArms:
         self._readers[self.n_arms] = self._reader(reader)
         self._of_row.append(array("q"))
         self._changed[self.n_arms] = None
+        if first is not None:
+            self._first = {**self._first, self.n_arms: first}
         self.n_arms += 1
         self._means = self._later = None
         self._show()
         return self.n_arms - 1
 
-    def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
-        """Record a pull of an arm: its reward, its cost, and the number of revealed links of each arm."""
+    def earn(
+        self, arm: int, reward: float, cost: float, revealed: Mapping[int, float], *, hit: float | None = None
+    ) -> None:
+        """Record a pull of an arm: its reward, its cost, and the number of revealed links of each arm.
+
+        ``hit``: how far it counts as a hit, from 0 to 1; by default any reward is one.
+        """
         if self._records[arm, 0] > self.window:
             self._records[arm] *= 1 - 1 / self.window
             self._counts[self._entries_of(arm)] *= 1 - 1 / self.window
         self._changed[arm] = None
         self._means = self._later = None
-        record = 1.0, float(reward > 0), reward, cost
+        record = 1.0, float(reward > 0) if hit is None else hit, reward, cost
         self._records[arm] += record
         self._of_kind[self._kinds[arm]] += record
         if self._kinds[arm] == PAGES:
@@ -382,6 +392,8 @@ class BranchingArms:
         ``share``: that of each kind.
         """
         expected: NDArray[np.float64] = share.take(self.kinds)
+        if self._first:
+            expected[list(self._first)] = list(self._first.values())
         if not self.names_readers:
             return expected
         pulls, hits = self._of_reader.T

@@ -10,6 +10,7 @@ of other sites. If the interval is too wide to be useful, no estimate is given.
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -127,6 +128,7 @@ class Coverage:
     """
 
     _recent_hits = 0.0  # decayed; here, too, because jobs of earlier versions have none
+    _first: Mapping[int, float] = MappingProxyType({})  # by arm: hits expected of a pull, if not those of its kind
 
     def __init__(self) -> None:
         self.found = 0
@@ -137,6 +139,10 @@ class Coverage:
         self._page_hits = 0
         self._recent = (0.0, 0.0)  # pulls of pages, new page links; decayed
         self._sizes = (0.0, 0.0)  # pages that led to targets, targets; decayed
+
+    def expect(self, arm: int, hits: float) -> None:
+        """Set how many targets a pull of an arm is expected to find before the first one, if not those of its kind."""
+        self._first = {**self._first, arm: hits}
 
     def note(
         self, arm: int, hit: bool, revealed: Mapping[int, float], kinds: NDArray[np.int8], odds: float = 0.0
@@ -153,7 +159,7 @@ class Coverage:
         for other, count in revealed.items():
             if kinds[other] == TARGETS:
                 pulls, hits, _ = self._records[other]
-                targets += count * (hits + FIRST_HITS[TARGETS]) / (pulls + 1)
+                targets += count * (hits + self._first.get(other, FIRST_HITS[TARGETS])) / (pulls + 1)
             else:
                 pages += count
         _add(self._records[arm], (1.0, float(hit), targets))
@@ -195,7 +201,10 @@ class Coverage:
         pulls, hits, targets = self._records[:n].T
         first = FIRST_HITS.copy()
         first[PAGES] = (self._page_hits + first[PAGES]) / (self._page_pulls + 1)
-        own = (hits + first[kinds]) / (pulls + 1)
+        expected = first[kinds]
+        if self._first:
+            expected[list(self._first)] = list(self._first.values())
+        own = (hits + expected) / (pulls + 1)
         is_page = kinds != TARGETS
         predicted, pages = (float(waiting[of].sum()) for of in (~is_page, is_page))
         shares, general = self._shares()

@@ -90,8 +90,8 @@ class Folders:
         found = [rows[:, :KEPT], *(self._now[level].take(rows[:, [KEPT + level]]) for level in range(LEVELS))]
         return np.concatenate(found, axis=1)
 
-    def note(self, numbers: NDArray[np.uint16], *, led: bool) -> None:
-        """Record a page of these folders, shape (2,): whether it is a target or led to one."""
+    def note(self, numbers: NDArray[np.uint16], *, led: float) -> None:
+        """Record a page of these folders, shape (2,): whether it is a target or led to one, or how far, from 0 to 1."""
         for level, number in enumerate(numbers.tolist()):
             self._counts[:, level, number] += 1, led
             pages, hits = self._counts[:, level, number]

@@ -21,7 +21,7 @@ from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.reason import Reason, depth_of
+from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
@@ -35,11 +35,14 @@ from scrapy_focus.policies.branching.folders import KEPT, Folders
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
 from scrapy_focus.policies.branching.prior import BUILT_IN, read_prior
+from scrapy_focus.policies.branching.relevance import BYTES as OF_RELEVANCE
+from scrapy_focus.policies.branching.relevance import COLUMNS, LinkRelevance
 from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Templates
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
+from scrapy_focus.web.mime import effective_mime, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -83,6 +86,8 @@ _BEST_ONLY = 30  # pulls before other arms than the best one are tried while not
 _TRY_LEAST = 4  # ... one pull in so many is of the arm with the fewest
 _PLAIN_FIRST = 100  # pulls before the first rendering, while nothing was found and plain links are left
 _TRY_EACH = 20  # after that, one pull in so many is a rendering until something is found
+_COUNTS = 0.5  # reward of a file that is about what is looked for
+_LEVEL = 2 * _MOST_CLUSTERS  # between the keys of the arms of two levels of relevance
 _DEAR = 4.0  # expected cost of the first rendering in units other than requests, relative to a page
 
 
@@ -190,10 +195,10 @@ class BranchingBandit(Policy):
     )
 
     def keeps(self, mission: Mission) -> Keeps:
-        return Vectors(BYTES)
+        return Vectors(BYTES + OF_RELEVANCE * self._is_on_topic(mission))
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
-        self.looks_for = mission.types if self.targets is None else frozenset(self.targets)
+        self.looks_for = self._types_of(mission)
         self.saves: Unit = mission.unit if self.unit is None else self.unit
         self.render_cost = mission.render_cost
         self.arms = BranchingArms(
@@ -234,9 +239,12 @@ class BranchingBandit(Policy):
         if self._has_prior:
             features, weights = read_prior(self.prior)
             self.leads.weights[features] = weights
-        self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
+        self.relevance = LinkRelevance(mission.topic) if mission.topic is not None and self.looks_for else None
+        self.fits = None if self.relevance is None else HashedLogistic()
+        self._finds = np.zeros((_MOST_FINDS, WIDTH + COLUMNS * (self.relevance is not None)), np.uint16)
         self._n_finds = 0
         self._revealed: dict[int, dict[int, int]] = {}
+        self._promised: dict[int, float] = {}  # with a topic: the best expected reward of the files of such a page
         self._until_plan = 0
         self._last: Choice | None = None
         self._expected = 1.0  # reward per cost of the best arm in the last plan
@@ -247,7 +255,8 @@ class BranchingBandit(Policy):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(
-            {"prior": "", "_has_prior": False, "_folders": Folders(), **state}
+            {"prior": "", "_has_prior": False, "_folders": Folders(), "relevance": None, "fits": None, "_promised": {}}
+            | state
         )  # some were added later
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -259,18 +268,25 @@ class BranchingBandit(Policy):
         odds = self.is_target.decide(rows) + named
         plain = self._places.read([link.tag_path for link in links])
         clusters = {path: self._cluster_of(path) for path in plain.values()}
+        read = None if self.relevance is None else self.relevance.read(links, source)
+        levels = [0] * len(links) if self.relevance is None or read is None else self.relevance.levels(read).tolist()
         arms: list[int] = []
-        found: dict[tuple[str, bool], int] = {}
-        for link, target in zip(links, (odds > 0).tolist(), strict=True):
-            place = link.tag_path, target
+        found: dict[tuple[str, bool, int], int] = {}
+        for at, (link, target, level) in enumerate(zip(links, (odds > 0).tolist(), levels, strict=True)):
+            place = link.tag_path, target, level
             arm = found.get(place)
             if arm is None:
-                path = plain[link.tag_path]
-                arm = found[place] = self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback)
+                path, kind = plain[link.tag_path], TARGETS if target else PAGES
+                first = None if self.relevance is None or read is None else self.relevance.chances(read[at : at + 1])
+                arm = found[place] = self.arm_of(clusters[path], kind, path, link.callback, level, first)
             arms.append(arm)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         self._note_revealed(links, arms, source)
-        memos = self._folders.append(rows, paths).view(np.uint8)
+        kept = self._folders.append(rows, paths)
+        if read is not None:
+            kept = np.concatenate([kept, read], axis=1)
+            self._note_promised(read[odds > 0], source)
+        memos = kept.view(np.uint8)
         places = [Placement(arm, 0.0, memo) for arm, memo in zip(arms, memos, strict=True)]
         for at in rendered:
             places[at] = places[at]._replace(method="RENDER")
@@ -286,6 +302,15 @@ class BranchingBandit(Policy):
         self._revealed.setdefault(source.pick.id, Counter()).update(counts)
         if len(self._revealed) > _MOST_PLACED:
             del self._revealed[next(iter(self._revealed))]
+
+    def _note_promised(self, files: NDArray[np.uint16], source: Outcome | None) -> None:
+        """Note what the best of the predicted files of a page should earn; ``files`` have their relevance."""
+        if self.relevance is None or source is None or not len(files):
+            return
+        best = float(self.relevance.chances(files).max())
+        self._promised[source.pick.id] = max(best, self._promised.get(source.pick.id, 0.0))
+        if len(self._promised) > _MOST_PLACED:
+            del self._promised[next(iter(self._promised))]
 
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = self._awake(busy)
@@ -325,26 +350,31 @@ class BranchingBandit(Policy):
         pick = outcome.pick
         self._land(pick.arm)
         revealed = self._revealed.pop(pick.id, {})
-        target = outcome.reward > 0
+        promised = self._promised.pop(pick.id, None)
         if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
             return
         cost = self._cost(outcome)
-        self.arms.earn(pick.arm, outcome.reward, cost, revealed)
-        self._since_find = 0.0 if target else self._since_find + cost
+        found = self._found(outcome)
+        self.arms.earn(pick.arm, outcome.reward, cost, revealed, hit=found.worth)
+        self._since_find = 0.0 if found.counts else self._since_find + cost
         self._learn_rendering(outcome, sum(revealed.values()))
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.view(np.uint16)
         kind = int(self.arms.kinds[pick.arm])
         offset = float(self.kinds.odds([pick.url])[0])
-        if target or not outcome.error:  # a failed pull is neither a target nor not one
-            odds = self.is_target.learn(row[:KEPT], float(target), offset=offset) - offset
-            self.kinds.learn(pick.url, target)
+        if found.is_file or not outcome.error:  # a failed pull is neither a target nor not one
+            odds = self.is_target.learn(row[:KEPT], float(found.is_file), offset=offset) - offset
+            self.kinds.learn(pick.url, found.is_file)
         else:
             odds = float(self.is_target.decide(row[None, :KEPT])[0])
         if kind != TARGETS:
-            odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+            if promised is None:
+                promised = float(any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+            odds = self._learn_leads(row, max(found.worth, promised))
+        elif self.relevance is not None:
+            odds = self._learn_fits(row, found.worth, learns=found.is_file or not outcome.error)
         self.links.note(pick.arm, kind, odds)
-        self.coverage.note(pick.arm, target, revealed, self.arms.kinds, odds)
+        self.coverage.note(pick.arm, found.counts, revealed, self.arms.kinds, odds)
 
     def explain(self, pick: Pick) -> Reason:
         choice = self._last
@@ -357,7 +387,13 @@ class BranchingBandit(Policy):
             known = self.templates.seen.get(template, Rendered())
             rendering = f"shown by a browser, which paid for {known.paid} of {known.tried} pages like {template}"
         parts = choice.explain(kind, self.arms.record(choice.arm), self._names, rendering)
-        return Reason(depth_of(pick), *parts)
+        return Reason(depth_of(pick), *self._explain_relevance(pick), *parts)
+
+    def _explain_relevance(self, pick: Pick) -> Iterator[Part]:
+        if self.relevance is not None and pick.memo is not None and pick.memo.any():
+            relevance = float(self.relevance.of(pick.memo.view(np.uint16)[None, WIDTH:])[0])
+            about = getattr(self.relevance.topic, "about", "")
+            yield Part(f'reads like "{about}" ({relevance:.2f})' if about else "", {"relevance": round(relevance, 3)})
 
     def render(self, outcome: Outcome) -> Placement | None:
         pick = outcome.pick
@@ -411,7 +447,7 @@ class BranchingBandit(Policy):
         roots = np.sqrt(waiting * (kinds != TARGETS))
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
         drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # this query must not change any choice
-        odds = self.leads.decide(self._folders.read(np.ascontiguousarray(drawn.vectors).view(np.uint16)))
+        odds = self._lead_odds(np.ascontiguousarray(drawn.vectors).view(np.uint16))
         queued = waiting + self.arms.flying
         ahead = float(queued @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
         left, cost = self.coverage.left(queued, kinds, drawn.arms, odds, ahead=ahead), self.expected_cost()
@@ -422,7 +458,7 @@ class BranchingBandit(Policy):
         paths: list[list[str]] = [[] for _ in range(self._clusters.n_clusters)]
         for tag_path, cluster in self.paths.items():
             paths[cluster].append(tag_path)
-        clusters = {arm: key // 2 for key, arm in self._arm_of.items()}
+        clusters = {arm: key % _LEVEL // 2 for key, arm in self._arm_of.items()}
         for template, arm in self._rendered.items():
             clusters[arm] = len(paths)
             paths.append([_RENDERED + template])
@@ -513,14 +549,25 @@ class BranchingBandit(Policy):
             cluster = self.paths[path] = self._clusters.assign(*vector)
         return cluster
 
-    def arm_of(self, cluster: int, kind: int, path: str, reader: str = "") -> int:
+    def arm_of(
+        self,
+        cluster: int,
+        kind: int,
+        path: str,
+        reader: str = "",
+        level: int = 0,
+        first: NDArray[np.float64] | None = None,
+    ) -> int:
         """Return the arm of a cluster and a kind; if there is none, a new one named after a tag path.
 
-        ``reader``: the named callback that reads the links of a new one, if any.
+        ``reader``: the named callback that reads the links of a new one, if any; ``level``: that of the relevance of
+        its links, if there is a topic.
         """
-        arm = self._arm_of.get(2 * cluster + kind)
+        key = _LEVEL * level + 2 * cluster + kind
+        arm = self._arm_of.get(key)
         if arm is None:
-            arm = self._arm_of[2 * cluster + kind] = self._new_arm(kind, path[-SHOWN:], reader)
+            expected = None if first is None or kind != TARGETS else float(first[0])
+            arm = self._arm_of[key] = self._new_arm(kind, path[-SHOWN:], reader, expected)
             if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
         return arm
@@ -570,7 +617,7 @@ class BranchingBandit(Policy):
         """
         waiting, flying = self._awake_of(self.frontier.waiting), self.arms.flying > 0
         waiting[arms] = flying[arms] = False
-        is_early = not self.coverage.found and self.coverage.pulls < _PLAIN_FIRST
+        is_early = not self._has_found and self.coverage.pulls < _PLAIN_FIRST
         if is_early and (waiting | flying).any():
             awake[arms] &= [self.templates.is_recalled(self._template_of[arm]) for arm in arms.tolist()]
         elif waiting.any():
@@ -583,7 +630,7 @@ class BranchingBandit(Policy):
         """Return the arms to choose from if this pull is to be a rendering because nothing was found in the first 100
         pages, shape (n_arms,): otherwise a page that reveals a rendering always looks better than that.
         """
-        is_due = self.coverage.pulls >= _PLAIN_FIRST and not self.coverage.found and self.steps % _TRY_EACH == 0
+        is_due = self.coverage.pulls >= _PLAIN_FIRST and not self._has_found and self.steps % _TRY_EACH == 0
         rendered = awake & (self.arms.kinds == RENDERINGS)
         return rendered if is_due and rendered.any() else None
 
@@ -591,13 +638,18 @@ class BranchingBandit(Policy):
         """Return the arm to choose if this pull is to be of the one that was pulled least because nothing was found in
         the first pulls, shape (n_arms,): otherwise a page that reveals such links may always look better than they do.
         """
-        is_due = self.coverage.pulls >= _BEST_ONLY and not self.coverage.found and self.steps % _TRY_LEAST == 0
+        is_due = self.coverage.pulls >= _BEST_ONLY and not self._has_found and self.steps % _TRY_LEAST == 0
         plain = awake & (self.arms.kinds != RENDERINGS)
         if not is_due or not plain.any():
             return None
         least: NDArray[np.bool_] = np.zeros_like(awake)
         least[np.argmin(np.where(plain, self.arms.pulls + self.arms.flying, np.inf))] = True
         return least
+
+    @property
+    def _has_found(self) -> bool:
+        """Whether anything was found: a target, or files that are worth one together."""
+        return bool(self.coverage.found) or (self.relevance is not None and float(self._totals[:, 1].sum()) >= 1)
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         """Learn about templates from a page that was rendered, or that a rendering revealed; it has so many new
@@ -657,8 +709,10 @@ class BranchingBandit(Policy):
             while n := int(self.frontier.waiting[arm]):  # a link drawn twice is given up once
                 self.frontier.drop(self.frontier.draw({arm: 2 * n}, np.random.default_rng(0)).slots)
 
-    def _new_arm(self, kind: int, name: str, reader: str = "") -> int:
-        arm = self.arms.new(kind, reader)
+    def _new_arm(self, kind: int, name: str, reader: str = "", first: float | None = None) -> int:
+        arm = self.arms.new(kind, reader, first)
+        if first is not None:
+            self.coverage.expect(arm, first)
         self._names.append(name)
         if arm == len(self._totals):
             self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
@@ -699,7 +753,7 @@ class BranchingBandit(Policy):
         (n_arms,).
         """
         best = int(np.argmax(indices))
-        is_primed = self._has_prior and best not in self._given
+        is_primed = (self._has_prior or self.relevance is not None) and best not in self._given
         knows = bool(self._n_finds or self.learned) or is_primed or self.arms.kinds[best] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
         rivals = [best] if at_random else _rivals(indices, float(indices[best]))
@@ -729,26 +783,72 @@ class BranchingBandit(Policy):
         rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
         targets = self.arms.kinds[drawn.arms] == TARGETS
         if targets.all():
-            return self.is_target.decide(rows[:, :KEPT])
-        odds = self.leads.decide(self._folders.read(rows))
+            return self._target_odds(rows)
+        odds = self._lead_odds(rows)
         if targets.any():
-            odds[targets] = self.is_target.decide(rows[targets, :KEPT])
+            odds[targets] = self._target_odds(rows[targets])
         return odds
 
-    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
+    def _target_odds(self, rows: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Return the log-odds that links are targets; with a topic, of the reward of files."""
+        if self.relevance is None or self.fits is None:
+            return self.is_target.decide(rows[:, :KEPT])
+        return self.fits.decide(rows[:, :KEPT]) + self.relevance.odds(TARGETS, rows[:, WIDTH:]).astype(np.float32)
+
+    def _lead_odds(self, rows: NDArray[np.uint16]) -> NDArray[np.float32]:
+        """Return the log-odds that pages lead to targets."""
+        odds = self.leads.decide(self._folders.read(rows))
+        if self.relevance is None:
+            return odds
+        return odds + self.relevance.odds(PAGES, rows[:, WIDTH:]).astype(np.float32)
+
+    def _learn_leads(self, row: NDArray[np.uint16], found: float) -> float:
         """Learn what leads to targets; because few pages do, learn again from those. Return the prediction before
         that.
+
+        ``found``: whether it does, or the expected reward of the best of its files, from 0 to 1.
         """
-        numbers, row = row[KEPT:], self._folders.read(row[None])[0]
-        odds = self.leads.learn(row, float(found))
+        numbers, read, row = row[KEPT:WIDTH], row[WIDTH:], self._folders.read(row[None])[0]
+        odds = self.leads.learn(row, found, offset=self._offset_of(read))
+        if self.relevance is not None:
+            self.relevance.learn(PAGES, read, found)
         self._folders.note(numbers, led=found)
-        if found:
+        if found >= _COUNTS:
             full = self._n_finds == _MOST_FINDS
-            self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = row
+            self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = [*row, *read]
             self._n_finds += not full
         elif self._n_finds and self.rng.random() < _AGAIN:
-            self.leads.learn(self._finds[int(self.rng.integers(self._n_finds))], 1.0)
+            again = self._finds[int(self.rng.integers(self._n_finds))]
+            self.leads.learn(again[:WIDTH], 1.0, offset=self._offset_of(again[WIDTH:]))
         return odds
+
+    def _offset_of(self, read: NDArray[np.uint16]) -> float:
+        """Return what the relevance of a page adds to its log-odds, 0 without a topic."""
+        return 0.0 if self.relevance is None else float(self.relevance.odds(PAGES, read[None])[0])
+
+    def _learn_fits(self, row: NDArray[np.uint16], worth: float, *, learns: bool) -> float:
+        """Learn the reward of a predicted file, unless it failed, and return the prediction before that."""
+        if self.relevance is None or self.fits is None or not learns:
+            return float(self._target_odds(row[None])[0])
+        read = row[WIDTH:]
+        odds = self.fits.learn(row[:KEPT], worth, offset=float(self.relevance.odds(TARGETS, read[None])[0]))
+        self.relevance.learn(TARGETS, read, worth)
+        return odds
+
+    def _found(self, outcome: Outcome) -> _Found:
+        """Return what an outcome counts for: all of it or nothing, but for files about something."""
+        reward = outcome.reward
+        if self.relevance is None:
+            return _Found(float(reward > 0), reward > 0, reward > 0)
+        is_file = not outcome.error and matches(effective_mime(outcome.mime, outcome.pick.url), self.looks_for)
+        return _Found(min(max(reward, 0.0), 1.0), reward >= _COUNTS, reward > 0 or is_file)
+
+    def _types_of(self, mission: Mission) -> frozenset[str]:
+        return mission.types if self.targets is None else frozenset(self.targets)
+
+    def _is_on_topic(self, mission: Mission) -> bool:
+        """Whether links have a relevance: types are looked for, and the mission has a topic."""
+        return mission.topic is not None and bool(self._types_of(mission))
 
     def _cost(self, outcome: Outcome) -> float:
         if outcome.pick.method == "RENDER":
@@ -772,6 +872,14 @@ def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:
         near = near[np.argpartition(-indices[near], _RIVALS)[:_RIVALS]]
     rivals: list[int] = near[np.argsort(-indices[near], kind="stable")].tolist()
     return rivals
+
+
+class _Found(NamedTuple):
+    """What an outcome counts for."""
+
+    worth: float  # from 0 to 1: its reward; without a topic, whether it has one
+    counts: bool  # whether it is a target that is looked for
+    is_file: bool  # whether it is a file of a wanted type, whatever it is about
 
 
 class _Chosen(NamedTuple):
