@@ -49,6 +49,9 @@ _READ = 4_000  # characters of a text, as of an embedding
 _MOST = 30.0  # log-odds, beyond which floats hardly distinguish the probability from 0 or 1
 _LEAST = 1e-9
 _NARROWEST = 0.5  # deviations: of pages off the topic, at least
+_LOWER, _LOWER_HALF = 0.05, 0.25  # shares of a normal distribution ...
+_BELOW_LOWER, _BELOW_HALF = 1.645, 0.674  # ... that are so many deviations, or more, below its mean
+_ASSUMED = 200.0  # pages that count as seen, which are like unrelated texts
 _FIRST = 25  # pages after which it first learns; again whenever they are twice as many
 _KEPT = 400  # pages
 _FOLLOWS = 0.7  # length of what pages add to the vector of the sentence, which has length 1
@@ -293,7 +296,7 @@ class AboutTopic:
         pages, lengths = np.array(self._pages, np.float64), np.array(self._lengths, np.float64)
         self._vector = self._sentence
         away = self._deviations(pages, lengths)
-        self._of_pages = mixture_beside(away, 0.0, 1.0, frequency=self._known_frequency)
+        self._of_pages = mixture_beside(away, *_others_among(away), frequency=self._known_frequency)
         on = at_first = self._of_pages.shares(away)
         if self._seen >= _FOLLOWED and on.sum() >= _SURE:
             for _ in range(_ROUNDS):
@@ -332,6 +335,19 @@ def _unrelated(cosines: Floats, lengths: Floats) -> tuple[Floats, Floats]:
     doublings = np.clip(np.log2(np.maximum(lengths, 1.0) / _SHORT), -1.0, _MOST_DOUBLINGS)
     mean, deviation = float(cosines.mean()), max(float(cosines.std()), _LEAST)
     return mean + _LONGER * deviation * doublings, deviation * (1 + _WIDER * doublings)
+
+
+def _others_among(away: Floats) -> tuple[float, float]:
+    """Return mean and deviation of pages off the topic, from the lower part of all pages, shape (n,).
+
+    Pages that are not on it are like unrelated texts, 0 and 1, or less similar than these. Where most are on it, only
+    the former is known.
+    """
+    low, higher = np.quantile(away, [_LOWER, _LOWER_HALF]).tolist()
+    deviation = (higher - low) / (_BELOW_LOWER - _BELOW_HALF)
+    mean = higher + _BELOW_HALF * deviation
+    known = len(away) / (len(away) + _ASSUMED)
+    return min(known * mean, 0.0), min(max(1 + known * (deviation - 1), _NARROWEST), 1.0)
 
 
 def _moments(values: Floats, weights: Floats) -> tuple[float, float]:
