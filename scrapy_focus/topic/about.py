@@ -52,6 +52,10 @@ _NARROWEST = 0.5  # deviations: of pages off the topic, at least
 _LOWER, _LOWER_HALF = 0.05, 0.25  # shares of a normal distribution ...
 _BELOW_LOWER, _BELOW_HALF = 1.645, 0.674  # ... that are so many deviations, or more, below its mean
 _ASSUMED = 200.0  # pages that count as seen, which are like unrelated texts
+_MET = 50  # texts of links after which others are also compared with them, and these count for after it learned
+_LOWEST, _STEP, _STEPS = -10.0, 0.1, 400  # deviations of the texts of links are counted in steps, from the lowest one
+_BELOW = 0.16  # share of a normal distribution that is more than a deviation below its middle
+_LEAST_SPREAD = 0.3  # deviations
 _FIRST = 25  # pages after which it first learns; again whenever they are twice as many
 _KEPT = 400  # pages
 _FOLLOWS = 0.7  # length of what pages add to the vector of the sentence, which has length 1
@@ -67,7 +71,7 @@ _WORDS = 200  # words of a text that are asked for that
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _STATE = (
     "refits", "frequency", "_alarm", "_seen", "_next", "_every", "_pages", "_lengths", "_vector", "_of_pages",
-    "_drift",
+    "_drift", "_links",
 )  # fmt: skip
 
 
@@ -147,6 +151,7 @@ class AboutTopic:
         self._lengths: list[int] = []  # ... and how many words they have
         self._of_pages: Mixture | None = None
         self._drift = Drift("at least some similarity to the sentence")
+        self._links = np.zeros(_STEPS)  # texts of links, by their deviation from unrelated texts
 
     def score(self, texts: Sequence[str]) -> Floats:
         """Return the probability that each text is on the topic, shape (n,)."""
@@ -173,6 +178,16 @@ class AboutTopic:
             return []
         away = self._deviations(self._units(words), np.ones(len(words)))
         return [words[i] for i in np.argsort(-away, kind="stable")[:most].tolist() if away[i] >= _SPEAKS]
+
+    def see_links(self, texts: Sequence[str]) -> None:
+        """Learn how similar the texts of links usually are.
+
+        All of a site about computers is similar to "HTTP servers". So the text of a link has to be more similar than
+        most that the crawl met, and not only than unrelated ones.
+        """
+        away = self._deviations(self._units(texts), np.array([_length(text) for text in texts], np.float64))
+        steps = np.clip((away - _LOWEST) / _STEP, 0, _STEPS - 1).astype(np.intp)
+        np.add.at(self._links, steps, 1.0)
 
     def see(self, text: str, host: str = "") -> None:
         """Learn from a fetched page, before it is scored."""
@@ -258,10 +273,20 @@ class AboutTopic:
         """Return the log-odds that texts are on the topic, by their vectors and their numbers of words."""
         away = self._deviations(units, lengths)
         odds = _SLOPE * (away - _ALIKE)
+        if self._links.sum() >= _MET:
+            middle, spread = self._usual_links()
+            among_links = _SLOPE * ((away - middle) / spread - _ALIKE)
+            odds = np.where(lengths < _PAGE, np.minimum(odds, among_links), odds)
         if self._of_pages is not None:
             odds = np.where(lengths >= _PAGE, self._of_pages.odds(away), odds)
         clipped: Floats = np.clip(odds, -_MOST, _MOST)
         return clipped
+
+    def _usual_links(self) -> tuple[float, float]:
+        """Return the middle of the deviations of links, and their spread below it: links on the topic are above."""
+        up_to = self._links.cumsum() / self._links.sum()
+        middle, low = (_LOWEST + _STEP * float(np.searchsorted(up_to, share)) for share in (0.5, _BELOW))
+        return middle, max(middle - low, _LEAST_SPREAD)
 
     def _deviations(self, units: Floats, lengths: Floats, vector: Floats | None = None) -> Floats:
         """Return how many deviations the similarity of texts is above that of unrelated ones.
@@ -308,6 +333,7 @@ class AboutTopic:
                 self._of_pages = mixture_beside(away, low, deviation, frequency=self._known_frequency)
                 on = self._of_pages.shares(away)
         self.frequency = self._of_pages.frequency
+        self._links *= min(1.0, _MET / max(float(self._links.sum()), 1.0))  # they were compared with another vector
         self.refits += 1
 
 

@@ -31,6 +31,24 @@ def test_link_texts_close_to_the_sentence_are_on_the_topic() -> None:
     assert (near.score(far) < 0.5).all()
 
 
+def test_links_are_compared_with_those_that_were_met() -> None:
+    """Where all links are similar to the sentence, the most similar ones alone stay on the topic; pages are unaffected."""
+    topic = AboutTopic("HTTP servers")
+    links = ["Logging in the server", "Writing clients", "Serving HTTP requests", "Network connections", "Event loop"]
+    page = "The network connection of a client is handled by the event loop of this program. " * 10
+    alone, of_page = topic.score(links), topic.score([page])
+    for number in range(12):
+        topic.see_links([f"{each} {number}" for each in links])
+    among = topic.score(links)
+    assert among[2] == among.max() > 0.5
+    assert (among <= alone).all()
+    assert (among > 0.5).sum() < (alone > 0.5).sum()
+    assert topic.score([page]) == of_page
+    again = AboutTopic("HTTP servers")
+    again.restore(topic.state())
+    assert (again.score(links) == among).all()
+
+
 def test_pages_are_judged_by_what_they_say() -> None:
     """Each page on the weather is on the topic, and no other."""
     topic = AboutTopic("weather and storms")
