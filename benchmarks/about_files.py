@@ -36,6 +36,7 @@ from scrapy_focus.lab.compare.specs import PolicySpec
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.importers.folder import record_site
 from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.lab.sites.portal.plan import YEARS, Plan
 from scrapy_focus.lab.sites.portal.portal import StatisticsPortal
 from scrapy_focus.lab.sites.portal.words import LANGUAGES, NOUNS
@@ -147,6 +148,7 @@ LATER = (
 
 
 ALL = (*CASES, *LATER)
+_truths: dict[Path, SiteTruth] = {}  # by recording; of files on anything, whose totals are not used
 
 
 class Judged(FilesGoal):
@@ -186,11 +188,14 @@ def recording_of(case: Case, folder: Path) -> Path:
 def crawl(cases: Sequence[Case], folder: Path, row: str, seed: int, budget: int | None) -> list[dict[str, Any]]:
     """Crawl a site, and return for each of its cases after how many requests each relevant file was found."""
     about = cases[0].about if row in READS else ""
-    with closing(RecordedSite(recording_of(cases[0], folder))) as site:
+    path = recording_of(cases[0], folder)
+    with closing(RecordedSite(path)) as site:
         goal = Judged(about)
+        if path not in _truths:
+            _truths[path] = SiteTruth(site, FilesGoal(), ignored=blocked_extensions(goal.types))
         made = simulate(
             PolicySpec.parse(ROWS[row]).make(), goal, site, budget=budget, seed=seed,
-            ignored=blocked_extensions(goal.types), learn_redirects=False,
+            ignored=blocked_extensions(goal.types), learn_redirects=False, truth=_truths[path],
         )  # fmt: skip
         results = []
         for case in cases:
