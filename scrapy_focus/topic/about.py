@@ -54,8 +54,6 @@ _BELOW_LOWER, _BELOW_HALF = 1.645, 0.674  # ... that are so many deviations, or 
 _ASSUMED = 200.0  # pages that count as seen, which are like unrelated texts
 _MET = 50  # texts of links after which others are also compared with them, and these count for after it learned
 _LOWEST, _STEP, _STEPS = -10.0, 0.1, 400  # deviations of the texts of links are counted in steps, from the lowest one
-_BELOW = 0.16  # share of a normal distribution that is more than a deviation below its middle
-_LEAST_SPREAD = 0.3  # deviations
 _FIRST = 25  # pages after which it first learns; again whenever they are twice as many
 _KEPT = 400  # pages
 _FOLLOWS = 0.7  # length of what pages add to the vector of the sentence, which has length 1
@@ -283,10 +281,13 @@ class AboutTopic:
         return clipped
 
     def _usual_links(self) -> tuple[float, float]:
-        """Return the middle of the deviations of links, and their spread below it: links on the topic are above."""
-        up_to = self._links.cumsum() / self._links.sum()
-        middle, low = (_LOWEST + _STEP * float(np.searchsorted(up_to, share)) for share in (0.5, _BELOW))
-        return middle, max(middle - low, _LEAST_SPREAD)
+        """Return the median and the standard deviation of what the similarities of links deviate by.
+
+        The median, since it is among links off the topic even if every third one is on it.
+        """
+        middle = _LOWEST + _STEP * float(np.searchsorted(self._links.cumsum(), self._links.sum() / 2))
+        _, spread = _moments(_LOWEST + _STEP * np.arange(_STEPS, dtype=np.float64), self._links)
+        return middle, spread
 
     def _deviations(self, units: Floats, lengths: Floats, vector: Floats | None = None) -> Floats:
         """Return how many deviations the similarity of texts is above that of unrelated ones.
