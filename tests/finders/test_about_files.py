@@ -139,8 +139,8 @@ def test_files_are_listed_by_relevance(server: SiteServer, tmp_path: Path) -> No
     assert done.stats["focus/reward"] == pytest.approx(sum(RELEVANCE.values()), abs=1e-3)
     assert all((tmp_path / each["path"]).is_file() for each in found.values())
     assert found["/f/river-3.csv"]["words"] == "river, lake"
-    assert found["/f/river-3.csv"]["why"].startswith('reads like "river lake water" (1.00): river, lake; ')
-    assert found["/f/4.csv"]["why"].startswith('reads like "river lake water" (0.00); ')
+    assert found["/f/river-3.csv"]["why"].startswith('the file reads like "river lake water" (1.00): river, lake; ')
+    assert found["/f/4.csv"]["why"].startswith('the file reads like "river lake water" (0.00); ')
     rows = table(tmp_path)
     assert tuple(rows[0]) == (*PLAIN, "relevance", "words", "why")
     assert [float(row["relevance"]) for row in rows] == sorted(RELEVANCE.values(), reverse=True)

@@ -252,7 +252,7 @@ def test_choices_without_a_topic_are_as_before(reward: float) -> None:
 
 def test_it_says_what_a_link_reads_like() -> None:
     """The reason has the sentence and the relevance of the link; of a topic without a sentence, the number alone."""
-    for topic, said in ((About("honey"), 'reads like "honey" (0.02)'), (KeywordRelevance(["honey"]), "")):
+    for topic, said in ((About("honey"), 'the link reads like "honey" (0.02)'), (KeywordRelevance(["honey"]), "")):
         crawl = Crawl(BranchingBandit(), frontier=memory_frontier, goal=Wanted(topic), seed=0, explain=True)
         crawl.add([Link("http://h/a.csv", 1, "h", anchor="table")])
         crawl.next()

@@ -278,7 +278,7 @@ class DatasetsSpider(SiteSpider):
             if known.relevance > relevance or is_kept_out:  # its first link is better known
                 relevance, words = known.relevance, known.words
         spoke = f": {words}" if words else ""
-        reads = f'reads like "{printable(self.asked.about, WORD)}" ({relevance:.2f}){spoke}'
+        reads = f'the file reads like "{printable(self.asked.about, WORD)}" ({relevance:.2f}){spoke}'
         return {
             "why": printable(f"{reads}; {why}", EXPLANATION), "relevance": relevance, "words": words,
             "irrelevant": relevance < self.asked.about_least,
