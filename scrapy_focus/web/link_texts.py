@@ -16,19 +16,30 @@ _EDGES = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^
 LETTER = re.compile(r"[^\W\d_]{2}")
 _FILE_NAME = re.compile(r"[^/\\]+\.[A-Za-z][A-Za-z0-9]{1,4}")  # as the value of a query
 _LONGEST_NAME = 200  # characters of a name
+#: What says that a link is to a file, and of which kind and size: "Download (PDF, 33 kB)".
+_NOTE = re.compile(
+    r"\b(?:download|herunterladen|t[ée]l[ée]charger|descargar|scarica|stáhnout)\b"
+    r"|[(\[](?:[a-z]{2,5}[\s,;:|/-]*)?(?:\d[\d.,]*\s?(?:bytes|[kmg]i?b))?[)\]]",
+    re.IGNORECASE,
+)
 
 
 def text_of(link: Link, title: str = "") -> str:
     """Return the text by which a link is judged: its own, the name of its file, the text around it, the page's title.
+
+    Notes on the kind and size of a file say nothing of its subject, and are dropped.
 
     Examples
     --------
     >>> from scrapy_focus import Link
     >>> text_of(Link("http://a.test/docs/Budget_2024.pdf", 1, anchor="PDF", context="Annual budget: PDF"), "Finance")
     'PDF Budget 2024 Annual budget: PDF Finance'
+    >>> text_of(Link("http://a.test/node/7/file", 1, anchor="Download (PDF, 33 kB)"), "Wages by region")
+    'file Wages by region'
     """
     around = "" if link.context == link.anchor else link.context
-    return " ".join(part for part in (link.anchor, words_in_url(link.url), around, title) if part)
+    anchor, around = (" ".join(_NOTE.sub(" ", part).split()) for part in (link.anchor, around))
+    return " ".join(part for part in (anchor, words_in_url(link.url), around, title) if part)
 
 
 def words_in_url(url: str) -> str:
