@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.core.printable import EXPLANATION, printable
+from scrapy_focus.core.printable import EXPLANATION, WORD, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,3 +77,14 @@ def depth_of(pick: Pick) -> Part:
     if pick.depth > 1:
         return Part(f"{pick.depth} clicks from a seed")
     return Part("found on a seed" if pick.depth else "a seed")
+
+
+def reads_like(about: str, relevance: float) -> str:
+    """Say how relevant a text seems to the sentence of a topic, from 0 to 1.
+
+    Examples
+    --------
+    >>> print(reads_like("municipal budgets", 0.412))
+    reads like "municipal budgets" (0.41)
+    """
+    return f'reads like "{printable(about, WORD)}" ({relevance:.2f})'

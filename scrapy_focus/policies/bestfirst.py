@@ -9,7 +9,7 @@ from attrs import field
 
 from scrapy_focus.core.frontier import Ranked
 from scrapy_focus.core.parameters import configurable
-from scrapy_focus.core.reason import Part, Reason, depth_of
+from scrapy_focus.core.reason import Part, Reason, depth_of, reads_like
 from scrapy_focus.core.types import Placement
 from scrapy_focus.policies.topical import TopicPolicy
 from scrapy_focus.policies.treeq.features import LinkReader
@@ -92,4 +92,13 @@ class BestFirst(TopicPolicy):
 
     def explain(self, pick: Pick) -> Reason:
         numbers = {"kind": "most probable", "score": round(pick.rank, 3)}
-        return Reason(depth_of(pick), Part(f"the words of the link score {numbers['score']}", numbers))
+        return Reason(depth_of(pick), Part(self._judgement(pick.rank), numbers))
+
+    def _judgement(self, score: float) -> str:
+        """Say what the score of a link means: the probability alone, or with what keywords add to it."""
+        about = self._reader.about
+        if not about:
+            return f"the words of the link score {round(score, 3)}"
+        if self._reader.words:
+            return f"the link {reads_like(about, score)}, with what keywords add"
+        return f"the link {reads_like(about, score)}"

@@ -32,6 +32,22 @@ def test_every_feature_is_put_into_words(value: float) -> None:
     assert all((f"{name} {value}" in said({name: value}, 3)) is (value > 0) for name in groups)
 
 
+def test_the_sentence_of_a_topic_is_named_with_the_probability() -> None:
+    """In place of a share in per cent; text of a user is shortened, and shown literally."""
+    known = {"probability": 0.41}
+    pick = Pick(
+        id=1, key=1, url="http://a.test/", host="a.test", depth=2, arm=0, rank=0.0, memo=None, origin=-1,
+        method="GET", payload=b"",
+    )  # fmt: skip
+    assert said(known, 2) == "words of the link 41 % on the topic"
+    reason = Reason(*explained(known, pick, about="municipal budgets"))
+    assert (str(reason), dict(reason)) == ('the link reads like "municipal budgets" (0.41)', known)
+    long = str(Reason(*explained(known, pick, about="\x1b[31m" + "budgets " * 50)))
+    assert long.startswith('the link reads like "\\x1b[31mbudgets budgets')
+    assert long.endswith('..." (0.41)')
+    assert len(long) < 90
+
+
 def test_the_way_to_a_link_is_described() -> None:
     """By its depth near a seed, further on by the relevant pages on the way."""
     assert said({"parent relevant": 1, "nearness of a relevant page": 1}, 2) == "found on a relevant page"

@@ -13,7 +13,8 @@ from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_focus.core.printable import EXPLANATION, WORD, brief, printable
+from scrapy_focus.core.printable import EXPLANATION, brief, printable
+from scrapy_focus.core.reason import reads_like
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of, why_of
@@ -278,7 +279,7 @@ class DatasetsSpider(SiteSpider):
             if known.relevance > relevance or is_kept_out:  # its first link is better known
                 relevance, words = known.relevance, known.words
         spoke = f": {words}" if words else ""
-        reads = f'the file reads like "{printable(self.asked.about, WORD)}" ({relevance:.2f}){spoke}'
+        reads = f"the file {reads_like(self.asked.about, relevance)}{spoke}"
         return {
             "why": printable(f"{reads}; {why}", EXPLANATION), "relevance": relevance, "words": words,
             "irrelevant": relevance < self.asked.about_least,

@@ -21,8 +21,7 @@ from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.printable import WORD, printable
-from scrapy_focus.core.reason import Part, Reason, depth_of
+from scrapy_focus.core.reason import Part, Reason, depth_of, reads_like
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
@@ -393,8 +392,8 @@ class BranchingBandit(Policy):
     def _explain_relevance(self, pick: Pick) -> Iterator[Part]:
         if self.relevance is not None and pick.memo is not None and pick.memo.any():
             relevance = float(self.relevance.of(pick.memo.view(np.uint16)[None, WIDTH:])[0])
-            about = printable(str(getattr(self.relevance.topic, "about", "")), WORD)
-            said = f'the link reads like "{about}" ({relevance:.2f})' if about else ""
+            about = str(getattr(self.relevance.topic, "about", ""))
+            said = f"the link {reads_like(about, relevance)}" if about else ""
             yield Part(said, {"relevance": round(relevance, 3)})
 
     def render(self, outcome: Outcome) -> Placement | None:

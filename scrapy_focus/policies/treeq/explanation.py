@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_focus.core.reason import Part, depth_of
+from scrapy_focus.core.reason import Part, depth_of, reads_like
 from scrapy_focus.policies.treeq.features import IN_LINKS, LEARNED, LEVELS, PUBLISHED
 
 if TYPE_CHECKING:
@@ -21,10 +21,11 @@ _LINKS_SHARE, _LINKS = IN_LINKS
 _BESIDE, _LEARNED_WORDS = LEARNED
 
 
-def explained(known: Mapping[str, float], pick: Pick) -> list[Part]:
+def explained(known: Mapping[str, float], pick: Pick, *, about: str = "") -> list[Part]:
     """Return a part for the features of a pick, given by name: the words first, then the pages around it.
 
-    A feature without a sentence is named with its value, unless that is zero.
+    A feature without a sentence is named with its value, unless that is zero. ``about`` is the sentence of the topic,
+    if it has one.
     """
     left = dict(known)
     parts = []
@@ -32,6 +33,8 @@ def explained(known: Mapping[str, float], pick: Pick) -> list[Part]:
         numbers = {name: left.pop(name) for name in names if name in left}
         if names == _WAY and pick.depth <= 1:
             parts.append(depth_of(pick)._replace(numbers=numbers))
+        elif about and _WORDS in numbers:
+            parts.append(Part(f"the link {reads_like(about, numbers[_WORDS])}", numbers))
         elif numbers:
             parts.append(Part(sentence(numbers), numbers))
     return [*parts, *(Part(f"{name} {value}" if value else "", {name: value}) for name, value in left.items())]

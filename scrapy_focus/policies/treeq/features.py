@@ -202,6 +202,11 @@ class LinkReader:
         ] = {}  # recent results, because a site repeats its links
         self._refits = 0  # for a topic that learns, the version that was read
 
+    @property
+    def about(self) -> str:
+        """The sentence of the topic; ``""`` if it is not given by one."""
+        return str(getattr(self.relevance, "about", ""))
+
     def read(self, links: Sequence[Link]) -> NDArray[np.float64]:
         """Return for each link whether a keyword is in its URL, in its anchor, and its probability, shape (n, 3)."""
         if not self.words and self.relevance is None:

@@ -293,7 +293,8 @@ class TreeQ(TopicPolicy):
         chance = round(self._chances.of(value), 3)
         numbers = {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance}
         judgement = "drawn at random" if self._is_random else f"{100 * chance:.0f} % likely to be relevant"
-        return Reason(*explained(self._features.known(x, pick), pick), Part(judgement, numbers))
+        parts = explained(self._features.known(x, pick), pick, about=self._features.reader.about)
+        return Reason(*parts, Part(judgement, numbers))
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         means, counts = self.tree.means, self.tree.counts
