@@ -176,10 +176,12 @@ class Mission:
         """Return as text what must be equal for a stored crawl to resume. The unit to be saved, the rate, the cost of
         a rendering and the use of a browser may change.
         """
+        embedding = getattr(self.topic, "embedding", None)  # of a topic given by a sentence
         return {
             "types": ", ".join(sorted(self.types)),
             "words": ", ".join(self.words),
             "topic": "" if self.topic is None else self.topic.digest,
+            "embedding": str(getattr(embedding, "digest", "")),
             "heads_tell": "yes" if self.heads_tell else "",
         }
 

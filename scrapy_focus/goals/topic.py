@@ -82,4 +82,6 @@ class TopicGoal:
         return float(self.relevance.score([text])[0])
 
     def __repr__(self) -> str:
+        if about := getattr(self.relevance, "about", ""):
+            return f"pages about {about!r}, from {self.threshold:g}"
         return f"pages on the topic of model {self.relevance.digest[:12]}, from {self.threshold:g}"
