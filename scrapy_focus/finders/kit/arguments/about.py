@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def about_argument(looks_for: str) -> Any:
     """Declare an argument for a sentence; ``looks_for`` says in its help what is looked for."""
     return argument(
-        read_sentence, metavar="SENTENCE",
+        read_sentence, metavar="SENTENCE", refuses_empty=True,
         help=f"look for {looks_for}, such as 'municipal budgets and annual accounts'",
     )  # fmt: skip
 

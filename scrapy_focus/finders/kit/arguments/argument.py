@@ -7,13 +7,13 @@ own names for the arguments.
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Mapping
     from typing import Self
 
@@ -82,6 +82,7 @@ class Argument:
     metavar: str
     help: str  # of the option; "": the command adds no option, or its own
     switch: str  # the value that an option without a value stands for; "": it takes a value
+    refuses_empty: bool = False  # whether an option with an empty value is an error, and not one that is not given
 
     def add_option(self, name: str, parser: argparse.ArgumentParser) -> None:
         """Add the option to a command."""
@@ -91,7 +92,17 @@ class Argument:
                 option, dest=name, action="store_const", const=self.switch, default=self.default, help=self.help
             )
         else:
-            parser.add_argument(option, dest=name, metavar=self.metavar, default=self.default, help=self.help)
+            action: Any = _BlankForEmpty if self.refuses_empty else "store"
+            parser.add_argument(
+                option, dest=name, metavar=self.metavar, default=self.default, help=self.help, action=action
+            )
+
+
+class _BlankForEmpty(argparse.Action):
+    """Stores a value, and a blank for an empty one, because ``""`` stands for an option that is not given."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        setattr(namespace, self.dest, values or " ")
 
 
 def argument(
@@ -102,9 +113,13 @@ def argument(
     metavar: str = "",
     help: str = "",
     switch: str = "",
+    refuses_empty: bool = False,
 ) -> Any:
     """Return a field of a class of :class:`Arguments`, with the parts of an :class:`Argument`."""
-    declared = Argument(read=read, default=default, option=option, metavar=metavar, help=help, switch=switch)
+    declared = Argument(
+        read=read, default=default, option=option, metavar=metavar, help=help, switch=switch,
+        refuses_empty=refuses_empty,
+    )  # fmt: skip
     return field(metadata={"argument": declared})
 
 

@@ -180,7 +180,7 @@ def read_sentence(given: str, called: Called) -> str:
     """Return a sentence with single blanks, ``""`` for ``""``."""
     sentence = " ".join(given.split())
     if given and not sentence:
-        raise UsageError(f"{called} is {given!r}; it takes a few words: {called.like(repr('municipal budgets'))}")
+        raise UsageError(f"{called} is empty; it takes a few words: {called.like(repr('municipal budgets'))}")
     return sentence
 
 
