@@ -51,7 +51,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
 
     The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`, except with
     ``stay``. With ``stay`` and one host, the scheduler is :class:`scrapy_focus.FocusScheduler`, as there are no hosts
-    to choose from.
+    to choose from. With ``about``, it is :class:`scrapy_focus.TreeFrontierScheduler`, whose policy reads links.
 
     Arguments
     ---------
@@ -126,6 +126,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.asked.is_one_host:
             settings.set("SCHEDULER", "scrapy_focus.FocusScheduler", "spider")
+        if self.asked.about:  # its policy reads which links are about it
+            settings.set("SCHEDULER", "scrapy_focus.TreeFrontierScheduler", "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongDataPagesAreCut, 585)
         if not self.stay:
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
