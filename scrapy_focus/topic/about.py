@@ -312,9 +312,11 @@ class AboutTopic:
         return weighted
 
     def _watch(self, text: str, unit: Floats, length: int) -> None:
-        """Warn when pages called relevant have little in common with the sentence."""
-        away = self._deviations(unit[np.newaxis], np.array([length], np.float64), self._sentence)
-        self._drift.add(called=float(self.score([text])[0]) >= 0.5, sign=float(away[0]) >= _SIGN)
+        """Warn when pages called relevant have little in common with the sentence; keywords alone need not."""
+        units, lengths = unit[np.newaxis], np.array([length], np.float64)
+        away = self._deviations(units, lengths, self._sentence)
+        called = self.score([text])[0] >= 0.5 if self._examples else self._odds(units, lengths)[0] >= 0
+        self._drift.add(called=bool(called), sign=float(away[0]) >= _SIGN)
         self._alarm = self._drift.alarm(of_topic=_SIGNS)
 
     def _learn(self) -> None:

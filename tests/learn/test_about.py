@@ -201,6 +201,17 @@ def test_examples_that_contradict_the_sentence_raise_an_alarm() -> None:
     assert "were called relevant, and 0 of these have at least some similarity to the sentence" in topic.alarm
 
 
+def test_pages_with_keywords_are_no_reason_for_an_alarm() -> None:
+    """They are on the topic by the user's word, whatever they have in common with the sentence."""
+    rng = np.random.default_rng(5)
+    topic = made_of(Given([], []), ["court", "judge", "lawyer"], None, about="weather")
+    for _ in range(200):
+        topic.see(page(OTHERS["law"], rng))
+        topic.see(page(OTHERS["maths"], rng))
+    assert topic.score([page(OTHERS["law"], rng)])[0] > 0.5
+    assert topic.alarm == ""
+
+
 def test_a_dict_describes_it() -> None:
     """As ``FOCUS_TOPIC`` has it."""
     topic = relevance_of({"about": "weather", "keywords": ["rain"], "frequency": 0.1})
