@@ -605,8 +605,9 @@ def check_names(settings: BaseSettings, rows: Sequence[Setting[Any]]) -> None:
     known = sorted({*SETTINGS, *(row.name for row in rows)})
     for name in settings:
         if isinstance(name, str) and name.startswith("FOCUS_") and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            meant = f"did you mean {near[0]}? " if near else ""
+            parts = {each.removeprefix("FOCUS_"): each for each in known}
+            near = difflib.get_close_matches(name.removeprefix("FOCUS_"), parts, n=1, cutoff=0.4)
+            meant = f"did you mean {parts[near[0]]}? " if near else ""
             if name in GONE:
                 meant = f"use {GONE[name]}. "
             raise ConfigError(f"unknown setting {printable(name)}; {meant}All settings: {', '.join(known)}")

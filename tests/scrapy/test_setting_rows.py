@@ -17,7 +17,9 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
 if TYPE_CHECKING:
     from pathlib import Path
 
-VALUES: dict[str, Any] = {  # none of them is a default
+VALUES: dict[str, Any] = {
+    "FOCUS_ABOUT": "seven dwarfs",
+    # none of them is a default
     "FOCUS_BLOCKED_MIMES": "font/*",
     "FOCUS_BROWSER_OFFSITE": "image",
     "FOCUS_BUDGET_BYTES": "7",
@@ -31,6 +33,7 @@ VALUES: dict[str, Any] = {  # none of them is a default
     "FOCUS_CLUSTER_MOST_OUT": "7",
     "FOCUS_CLUSTER_NAME": "seven",
     "FOCUS_COST_LIMIT": "7",
+    "FOCUS_EMBEDDING": "tests.topicwords.Count",
     "FOCUS_EXIT_STATUS": "True",
     "FOCUS_EXPLAIN": "True",
     "FOCUS_FEATURES": ["scrapy_focus.Feature"],
@@ -81,9 +84,12 @@ def test_without_settings_each_field_is_the_default_of_its_row() -> None:
 def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
     """And no other one, except that the words of a topic are keywords as well."""
     also = {"JOBDIR": str(tmp_path)} if name == "FOCUS_CLUSTER" else {}
+    if name == "FOCUS_EMBEDDING":  # it is for a sentence
+        also = {"FOCUS_ABOUT": VALUES["FOCUS_ABOUT"]}
     config = read({name: VALUES[name], **also})
     changed = {row.name for field, row in ROWS.items() if getattr(config, field) != row.default}
-    assert changed - ({"FOCUS_KEYWORDS"} if name == "FOCUS_TOPIC" else set()) == {name}
+    follows = {"FOCUS_TOPIC": {"FOCUS_KEYWORDS"}, "FOCUS_EMBEDDING": {"FOCUS_ABOUT"}}
+    assert changed - follows.get(name, set()) == {name}
 
 
 @pytest.mark.parametrize("row", rows_of({}), ids=lambda row: row.name)

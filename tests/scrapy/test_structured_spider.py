@@ -70,7 +70,7 @@ process.start()
 SEED = "http://start.test/"
 FIELDS = {
     "url": str, "number": int, "types": list, "syntax": str, "values": dict, "host": str, "domain": str, "depth": int,
-    "page": str, "anchor": str, "why": str, "fetched_at": str,
+    "page": str, "anchor": str, "why": str, "fetched_at": str, "relevance": type(None),
 }  # fmt: skip
 SITE = {"@context": "https://schema.org", "@type": "WebSite", "name": "ours", "url": "/", "inLanguage": "en"}
 
@@ -371,7 +371,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         ({"out": "."}, "out is '.', a folder"),
         ({"out": "/proc/no/entities.jsonl"}, "cannot write to"),
         ({"folder": "file"}, "cannot write to"),
-        ({"kinds": "Recipe"}, "unknown argument kinds; the arguments are seeds, types, least"),
+        ({"kinds": "Recipe"}, "unknown argument kinds; the arguments are seeds, types, about, embedding"),
     ],
     ids=str,
 )
