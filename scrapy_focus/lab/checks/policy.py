@@ -24,6 +24,7 @@ from scrapy_focus.jobs.snapshots import classes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.status import Status
 
@@ -204,7 +205,7 @@ def _crawl(
             order.append((pick.url, pick.method))
             out.append(pick)
             if len(order) == pickle_after:
-                crawl.guard.take_up(_copy(crawl.policy))
+                crawl.guard.take_up(_copy(crawl.policy, mission.topic))
                 crawl.policy.attach(crawl.frontier)
             continue
         if out:
@@ -249,7 +250,8 @@ def _next_due(status: Status, now: float) -> float | None:
     return min((time for time in times if time is not None and now < time < math.inf), default=None)
 
 
-def _copy(policy: Policy) -> Policy:
+def _copy(policy: Policy, topic: Topic | None) -> Policy:
+    """Return a policy as a ``JOBDIR`` restores it: it receives the topic of the mission again."""
     state = policy.__getstate__()
     _require(
         not (isinstance(state, dict) and "frontier" in state),
@@ -257,7 +259,7 @@ def _copy(policy: Policy) -> Policy:
     )
     classes = classes_of(type(policy), Classes())
     try:
-        copy: Policy = classes.loads(classes.dumps(policy))
+        copy: Policy = classes.loads(classes.dumps(policy, topic), topic)
     except Exception as error:
         raise AssertionError(f"it cannot be pickled in mid-crawl: {error}") from error
     return copy
