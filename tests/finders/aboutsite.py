@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tests.topicwords import OTHERS, WEATHER, page
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
 ABOUT = "weather and storms"
 SUBJECTS = {"weather": WEATHER, "law": OTHERS["law"], "food": OTHERS["food"]}
+
+
+class OneWord:
+    """An embedding in which all words of the weather are one word."""
+
+    digest = "one-word"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        wanted = {*WEATHER, *ABOUT.split()}
+        shares = [bool(wanted & {*text.lower().split()}) for text in texts]
+        return np.array([[share, not share] for share in shares], np.float32)
 
 
 def site_pages(n: int = 36, *, thing: str = "") -> dict[str, str]:
@@ -28,7 +45,7 @@ def site_pages(n: int = 36, *, thing: str = "") -> dict[str, str]:
         script = json.dumps({"@context": "https://schema.org", "@type": kind, "name": f"Number {i}"})
         data = f'<script type="application/ld+json">{script}</script>' if thing else ""
         pages[f"/{i}"] = f'<html><title>{first}</title>{data}<p>{page(words, rng)}<p><a href="/{i}/more">{second}</a>'
-        pages[f"/{i}/more"] = f"<title>{second}</title>{data}<p>{page(words, rng)}"
+        pages[f"/{i}/more"] = f"<html><title>{second}</title>{data}<p>{page(words, rng)}"
     pages["/"] = f"<html><title>Everything</title>{''.join(listed)}"
     return pages
 

@@ -43,19 +43,6 @@ UNUSABLE = {
     "አዲስ አበባ": "no word of 'አዲስ አበባ' is known to the embedding",
     "é" * 1_001: "about has 1,001 characters; it takes a sentence of at most 1,000",
 }
-#: A module with an embedding of its own, in which each word of the weather is alike.
-EMBEDDING = """
-import numpy as np
-from tests.topicwords import WEATHER
-
-class OneWord:
-    digest = "one-word"
-
-    def embed(self, texts):
-        wanted = {*WEATHER, "weather", "storms"}
-        shares = [len(wanted & {*text.lower().split()}) > 0 for text in texts]
-        return np.array([[share, not share] for share in shares], np.float32)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +115,7 @@ def test_pages_about_the_sentence_come_first(subjects: MockSite, tmp_path: Path)
 def test_a_page_says_how_its_link_reads(subjects: MockSite, tmp_path: Path, policy: Any) -> None:
     """With the sentence and a number, which is high for the links of pages on the subject, and low for others."""
     find(subjects, tmp_path, {"FOCUS_POLICY": policy}, about=ABOUT)
-    start = f'reads like "{ABOUT}" ('
+    start = f'the link reads like "{ABOUT}" ('
     reads = {}
     for line in lines(tmp_path / "pages.jsonl"):
         assert start in line["why"]
@@ -204,7 +191,6 @@ def run(site: MockSite, out: Path, *words: str, expect: int = 0) -> tuple[str, s
 def test_a_killed_crawl_knows_what_its_sentence_learned(tmp_path: Path) -> None:
     """It resumes with the same sentence and embedding only, and ends as if it had not been killed."""
     out = tmp_path / "found"
-    (tmp_path / "own_embedding.py").write_text(EMBEDDING)
     with MockSite(pages=site_pages()) as site:
         site.hold(60)
         process = command_for(site, out, "--about", ABOUT, "-s", "FOCUS_CHECKPOINT_EVERY=5")
@@ -223,7 +209,7 @@ def test_a_killed_crawl_knows_what_its_sentence_learned(tmp_path: Path) -> None:
         asked = len(site.log)
         _, said = run(site, out, "--about", "rain", expect=2)
         assert f"began with --about {ABOUT}, and cannot resume with --about rain" in said
-        own = "own_embedding.OneWord"
+        own = "tests.finders.aboutsite.OneWord"
         _, said = run(site, out, "--about", ABOUT, "--embedding", own, expect=2)
         assert f"began with no --embedding, and cannot resume with --embedding {own}" in said
         assert len(site.log) == asked

@@ -12,6 +12,7 @@ import pytest
 import scrapy_focus.policies
 from scrapy_focus import FilesGoal, Mission, Policy, check_policy
 from scrapy_focus.core.abilities import FetchesAgain
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.lab.checks.policy import _Site
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -22,6 +23,7 @@ from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.topic.about import AboutTopic
 from tests.made import classes_of
 
 if TYPE_CHECKING:
@@ -145,6 +147,13 @@ def test_promises_are_kept(make: Callable[[], Policy], seed: int, mission: str) 
     policy = make()
     pages = SMALL if policy.never_ends or isinstance(policy, FetchesAgain) else 60
     check_policy(make, pages=pages, seed=seed, mission=MISSIONS[mission])
+
+
+@pytest.mark.parametrize("make", [TreeQ, BestFirst, partial(TreeQ, mode="asynchronous")])
+def test_promises_are_kept_with_a_sentence(make: Callable[[], Policy]) -> None:
+    """Policies that read links by a topic keep them where it is given by a sentence, which pickles name by its table."""
+    goal = TopicGoal(AboutTopic("numbers and counting"))
+    check_policy(make, mission=Mission.of(goal, words=["page"]))
 
 
 def test_promises_are_kept_with_hnswlib() -> None:

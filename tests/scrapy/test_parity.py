@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import crawl
+from crawls import Follower, crawl
+from mocksite import MockSite
 
 from scrapy_focus import FilesGoal, Placement, Policy
 from scrapy_focus.core.log import read_log
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.lab.sites.server import SiteServer
+from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.hostbandit import HostBandit
@@ -25,6 +28,9 @@ from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.topic.about import AboutTopic
+from tests.finders.aboutsite import ABOUT, site_pages
 from tests.finders.aboutwords import AboutWords, stand_in
 from tests.made import EachAgain
 
@@ -157,6 +163,31 @@ def test_crawls_for_files_on_a_topic_are_the_same(
     assert harvest.found[-1] == pytest.approx(sum(rewards))
     assert {round(3 * reward) for reward in rewards} >= {1, 2}
     assert harvest.exhaustive.worth > harvest.found[-1]
+
+
+@pytest.mark.parametrize("policy", [TreeQ, BestFirst])
+def test_crawls_for_pages_about_a_sentence_are_the_same(tmp_path: Path, policy: type[Policy]) -> None:
+    """Both judge the same texts of pages and links, and learn from them at the same instants."""
+    pages = site_pages(60)
+    with MockSite(pages=pages) as server:
+        with SiteWriter(tmp_path / "site.sqlite", roots=[server.url("/")], bodies=True, source="test") as writer:
+            for path, text in pages.items():
+                headers = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(text.encode()))}
+                writer.add(Answer(url=server.url(path), status=200, headers=headers, body=text.encode()))
+            assert writer.finish().missing == 0
+        settings = {**LIVE, "FOCUS_POLICY": policy, "FOCUS_SEED": 5, "FOCUS_ABOUT": ABOUT, "ROBOTSTXT_OBEY": False}
+        crawled = crawl(Follower, settings, addon=True, seeds=[server.url("/")])
+    assert crawled.errors == {}
+    goal = TopicGoal(AboutTopic(ABOUT))
+    site = RecordedSite(tmp_path / "site.sqlite")
+    harvest = simulate(policy(), goal, site, budget=len(pages), seed=5)
+    assert server.paths == ["/" + site.urls[page].split("/", 3)[3] for page in harvest.pages[1:]]
+    assert len(server.paths) == len(pages) == 121
+    assert crawled.stats["focus/reward"] == harvest.found[-1] > 0
+    live = crawled.scheduler.config.goal.relevance
+    assert (live.refits, live.frequency) == (goal.relevance.refits, goal.relevance.frequency)
+    assert live.refits == 3
+    assert (live.score([*pages.values()]) == goal.relevance.score([*pages.values()])).all()
 
 
 def check_same(
