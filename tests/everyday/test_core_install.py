@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +23,7 @@ from scrapy_focus.lab.compare.plots import require_matplotlib
 from scrapy_focus.lab.recordings.importers.warc import WarcImporter
 from scrapy_focus.lab.sites.server import SiteServer
 from scrapy_focus.learn.clusters import Clusters
-from scrapy_focus.learn.embedding import load_embedding
+from scrapy_focus.learn.embedding import _load, load_embedding
 from scrapy_focus.learn.vectors import load_vectors
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.hostbandit.judge import judge_of
@@ -188,6 +189,51 @@ def test_a_topic_of_examples_is_refused_before_the_first_request(tmp_path: Path,
         done = run(bare, tmp_path, *command, "--keywords", "data")
         assert "scikit-learn" not in done.stderr
         assert server.log
+
+
+@pytest.mark.parametrize(
+    "words", [["topic"], ["topic", "--keywords", "data"], ["files"], ["structured", "--types", "Dataset"]], ids=" ".join
+)
+def test_a_sentence_is_refused_before_the_first_request(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With status 2 and one line that names the extra, also in a dry run; an own embedding does not need it."""
+    _load.cache_clear()
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    monkeypatch.chdir(tmp_path)
+    command, *options = words
+    for dry, needs_it in product(([], ["--dry-run"]), (True, False)):
+        own = [] if needs_it else ["--embedding", "tests.finders.aboutsite.OneWord"]
+        if not (dry or needs_it):
+            continue  # it would crawl
+        with pytest.raises(SystemExit) as ended:
+            main([command, "http://127.0.0.1:9/", *options, "--about", "weather", *own, *dry])
+        out, err = capsys.readouterr()
+        assert (ended.value.code, out == "", err.count("\n")) == ((2, True, 1) if needs_it else (0, False, 0)), err
+        assert ('needs tokenizers: pip install "scrapy-focus[about]"' in err) is needs_it
+        assert ('about "weather"' in out or "about 'weather'" in out) is not needs_it
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_crawl_for_files_of_any_content_imports_nothing_for_sentences(tmp_path: Path) -> None:
+    """Neither the tokenizer nor an embedding nor a model of a topic; one with a sentence does."""
+    code = (
+        "import sys\n"
+        "from scrapy_focus.__main__ import main\n"
+        "try: main()\n"
+        "finally: print('imported:', sorted(name for name in sys.modules if name.partition('.')[0] in "
+        "('tokenizers', 'safetensors', 'wordllama') or name.startswith(('scrapy_focus.learn.embedding', "
+        "'scrapy_focus.topic.about', "
+        "'scrapy_focus.topic.models', 'scrapy_focus.goals.link_relevance'))))"
+    )
+    with SiteServer(DataPortal(2)) as server:
+        for about in ([], ["--about", "prices"]):
+            words = ["files", server.url, "--types", "csv", "--out", f"found{len(about)}", *FAST, *about]
+            done = run({**os.environ}, tmp_path, "-c", code, *words)
+            assert done.returncode == 0, done.stderr
+            _, _, imported = done.stdout.rpartition("imported: ")
+            assert ("tokenizers" in imported) is bool(about)
+            assert about or imported.strip() == "[]"
 
 
 def test_a_crawl_whose_policy_needs_an_extra_is_refused(tmp_path: Path, bare: dict[str, str]) -> None:

@@ -371,7 +371,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         ({"out": "."}, "out is '.', a folder"),
         ({"out": "/proc/no/entities.jsonl"}, "cannot write to"),
         ({"folder": "file"}, "cannot write to"),
-        ({"kinds": "Recipe"}, "unknown argument kinds; the arguments are seeds, types, about, embedding"),
+        ({"kinds": "Recipe"}, "unknown argument kinds; the arguments are seeds, types, about"),
     ],
     ids=str,
 )
