@@ -17,6 +17,7 @@ from crawls import BREADTH_FIRST, Crawled, crawl
 from forked import Forked
 from mocksite import MockSite
 
+from scrapy_focus import StorageError
 from scrapy_focus.__main__ import main
 from scrapy_focus.finders.structured.spider import StructuredSpider
 from scrapy_focus.finders.topic.spider import TopicSpider
@@ -195,8 +196,8 @@ def test_a_killed_crawl_knows_what_its_sentence_learned(tmp_path: Path) -> None:
         site.hold(60)
         process = command_for(site, out, "--about", ABOUT, "-s", "FOCUS_CHECKPOINT_EVERY=5")
         try:
-            while process.poll() is None and not site.holds:
-                time.sleep(0.002)
+            while process.poll() is None and seen(out) < 50:  # the crawl waits for its 60th answer
+                time.sleep(0.01)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait(HANG)
@@ -221,6 +222,14 @@ def test_a_killed_crawl_knows_what_its_sentence_learned(tmp_path: Path) -> None:
     assert check_job(out / ".focus" / "job", say=str).is_well
     assert learned(out)["_seen"] > 73 - 2 * 5  # a kill loses what came since a checkpoint
     assert learned(out)["frequency"] == pytest.approx(1 / 3, abs=0.1)
+
+
+def seen(out: Path) -> int:
+    """Return how many pages the topic had seen at the last checkpoint, 0 before the first."""
+    try:
+        return int(learned(out)["_seen"])
+    except (KeyError, TypeError, StorageError):  # there is no checkpoint yet
+        return 0
 
 
 def learned(out: Path) -> dict[str, Any]:
