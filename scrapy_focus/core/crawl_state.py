@@ -38,11 +38,11 @@ from scrapy_focus.core.room import Room
 from scrapy_focus.core.signals import Signals
 from scrapy_focus.core.sleepers import Sleepers
 from scrapy_focus.core.snapshot import Snapshot
-from scrapy_focus.core.types import Placement
+from scrapy_focus.core.types import Placement, State
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy_focus.core.budget import Budget
     from scrapy_focus.core.events import Event
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.poor import Poor
     from scrapy_focus.core.stop import StopRule
+    from scrapy_focus.core.types import Link, Outcome
 
 
 class CrawlState:
@@ -132,7 +133,7 @@ class CrawlState:
                 self._apply_concluded(event)
             case Added():
                 self.guard.policy.now = self.last = event.at
-                self.rewards.see_links(event.links, event.source)
+                self._show(event.links, event.source)
                 self.placer.add(event.links, event.source)
             case Released():
                 self._apply_released(event)
@@ -211,7 +212,7 @@ class CrawlState:
         if pick.method == "HEAD":
             self.placer.place_probed(outcome)
         elif event.links or event.known:
-            self.rewards.see_links(event.links, outcome)
+            self._show(event.links, outcome)
             self.placer.add(event.links, outcome, event.known)
         self.guard.ask("learn", policy.learn, outcome)
         if self.poor_last.poor is not None:
@@ -220,6 +221,16 @@ class CrawlState:
         self.decisions.concluded(outcome)
         self.ending.look(self.rewards.total)
         dict.update(self.counts, event.counts)
+
+    def _show(self, links: Sequence[Link], source: Outcome | None) -> None:
+        """Show a goal that observes links the new ones, each URL once: it depends on the policy whether others come."""
+        if not self.rewards.shows_links:
+            return
+        new: dict[int, Link] = {}
+        for link, state in zip(links, self.frontier.states([link.key for link in links]), strict=True):
+            if state == State.NEW:
+                new.setdefault(link.key, link)
+        self.rewards.see_links([*new.values()], source)
 
     def _restore(self, state: Snapshot) -> None:
         """Restore a crawl to a checkpoint; later events are then applied."""

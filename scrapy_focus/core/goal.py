@@ -85,7 +85,9 @@ class SeesLinks(Protocol):
     """Observes the links that the crawl finds, before the policy places them."""
 
     def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
-        """Receive links of a page, at most a few hundred at a time, after the goal judged that page.
+        """Receive the new links of a page, at most a few hundred at a time, after the goal judged that page.
+
+        Each URL is shown once, even if the policy receives known links again.
 
         ``source`` is the outcome of the page, with its reward; ``None`` for seeds and other links of no page. A job
         records what is read of its page, so read little: a value that is computed from the page by

@@ -121,6 +121,11 @@ class Rewards:
         if pick_id not in self._picks or pick_id in self.late:
             raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
 
+    @property
+    def shows_links(self) -> bool:
+        """Whether the goal observes links."""
+        return self._seer is not None
+
     def see_links(self, links: Sequence[Link], source: Outcome | None) -> None:
         """Show links to a goal that observes them, before the policy places them."""
         if self._seer is not None and links:
