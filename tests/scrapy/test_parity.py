@@ -165,6 +165,22 @@ def test_crawls_for_files_on_a_topic_are_the_same(
     assert harvest.exhaustive.worth > harvest.found[-1]
 
 
+def test_crawls_for_files_about_a_sentence_are_the_same(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path
+) -> None:
+    """The default policy reads the same relevance of links, and learns from the same graded rewards."""
+    server, site = recorded
+    about = "tourism, hotels and travel"
+    seen = live(server, tmp_path, BranchingBandit, {}, about=about)
+    goal = FilesGoal(stored=True, relevance=AboutTopic(about))
+    harvest = simulate(BranchingBandit(), goal, site, budget=BUDGET - 1, seed=5)
+    assert seen == [("GET", "/" + site.urls[page].removeprefix(server.url)) for page in harvest.pages[1:]]
+    events = list(read_log(tmp_path / "decisions.jsonl"))
+    rewards = [event["reward"] for event in events if event["event"] == "outcome" and event["reward"]]
+    assert harvest.found[-1] == pytest.approx(sum(rewards))
+    assert len({*rewards}) > 10
+
+
 @pytest.mark.parametrize("policy", [TreeQ, BestFirst])
 def test_crawls_for_pages_about_a_sentence_are_the_same(tmp_path: Path, policy: type[Policy]) -> None:
     """Both judge the same texts of pages and links, and learn from them at the same instants."""
