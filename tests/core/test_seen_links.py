@@ -10,6 +10,7 @@ import pytest
 from scrapy_focus import Crawl, FilesGoal, ItemsGoal, Job, TopicGoal, memory_frontier
 from scrapy_focus.core.goal import SeesLinks, reads_links
 from scrapy_focus.core.placer import PART
+from scrapy_focus.core.types import State
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.topic.keywords import KeywordRelevance
 from tests.made import Recording, fetch, link, links, page
@@ -77,6 +78,24 @@ def test_links_that_a_page_gives_before_its_outcome_are_shown_with_it() -> None:
     assert pick is not None
     crawl.add(links(2), page(pick))
     assert goal.calls[1:] == [([2], 0.0, 0, 1)]
+
+
+class WantsKnown(Recording):
+    """Receives queued links again, too."""
+
+    wants_known = frozenset({State.WAITING})
+
+
+@pytest.mark.parametrize("make", [Recording, WantsKnown])
+def test_each_link_is_shown_once_whatever_the_policy_receives(make: type[Recording]) -> None:
+    """Otherwise a goal would learn other things with another policy, and in a simulation."""
+    goal = Sees(policy := make())
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, strict=True)
+    crawl.add(links(1))
+    fetch(crawl, *links(2, 3, 2))
+    fetch(crawl, *links(1, 2, 3, 4))
+    fetch(crawl, *links(1, 2, 3, 4))
+    assert [keys for keys, *_ in goal.calls] == [[1], [2, 3], [4]]
 
 
 class Titled:
