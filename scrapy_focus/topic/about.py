@@ -60,7 +60,7 @@ _FOLLOWS = 0.7  # length of what pages add to the vector of the sentence, which 
 _FOLLOWED = 100  # pages seen before the vector follows them
 _SURE = 5.0  # pages on the topic, in all, that it takes
 _ROUNDS = 3
-_GIVEN = 20.0  # examples that halve the weight of the sentence
+_GIVEN = 20.0  # examples that halve the weight of the sentence, and have full weight themselves
 _CLEAR = 6.0  # log-odds up to which a part of the evidence counts
 _SIGN = 1.0  # deviations: a page on the topic has this similarity to the sentence, at least ...
 _SIGNS = 0.8  # ... in this share of the cases
@@ -308,7 +308,8 @@ class AboutTopic:
             return joined
         theirs = np.log(np.clip(scores, 1e-9, 1) / np.clip(1 - scores, 1e-9, 1))
         trust = _GIVEN / (_GIVEN + self._examples)
-        weighted: Floats = trust * np.clip(odds, -_CLEAR, _CLEAR) + np.clip(theirs, -_CLEAR, _CLEAR)
+        weight = min(self._examples / _GIVEN, 1.0)  # a model of few examples is mostly luck
+        weighted: Floats = trust * np.clip(odds, -_CLEAR, _CLEAR) + weight * np.clip(theirs, -_CLEAR, _CLEAR)
         return weighted
 
     def _watch(self, text: str, unit: Floats, length: int) -> None:

@@ -266,20 +266,8 @@ class BranchingBandit(Policy):
         named = self.kinds.odds_of_paths(paths)
         rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)), paths=paths)
         odds = self.is_target.decide(rows) + named
-        plain = self._places.read([link.tag_path for link in links])
-        clusters = {path: self._cluster_of(path) for path in plain.values()}
         read = None if self.relevance is None else self.relevance.read(links, source)
-        levels = [0] * len(links) if self.relevance is None or read is None else self.relevance.levels(read).tolist()
-        arms: list[int] = []
-        found: dict[tuple[str, bool, int], int] = {}
-        for at, (link, target, level) in enumerate(zip(links, (odds > 0).tolist(), levels, strict=True)):
-            place = link.tag_path, target, level
-            arm = found.get(place)
-            if arm is None:
-                path, kind = plain[link.tag_path], TARGETS if target else PAGES
-                first = None if self.relevance is None or read is None else self.relevance.chances(read[at : at + 1])
-                arm = found[place] = self.arm_of(clusters[path], kind, path, link.callback, level, first)
-            arms.append(arm)
+        arms = self._arms_of(links, odds > 0, read)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         self._note_revealed(links, arms, source)
         kept = self._folders.append(rows, paths)
@@ -291,6 +279,25 @@ class BranchingBandit(Policy):
         for at in rendered:
             places[at] = places[at]._replace(method="RENDER")
         return places
+
+    def _arms_of(self, links: Sequence[Link], targets: NDArray[np.bool_], read: NDArray[np.uint16] | None) -> list[int]:
+        """Return the arm of each link, by its place, whether it is predicted to be a target, and its relevance, if
+        that was ``read``.
+        """
+        plain = self._places.read([link.tag_path for link in links])
+        clusters = {path: self._cluster_of(path) for path in plain.values()}
+        levels = [0] * len(links) if self.relevance is None or read is None else self.relevance.levels(read).tolist()
+        arms: list[int] = []
+        found: dict[tuple[str, bool, int], int] = {}
+        for at, (link, target, level) in enumerate(zip(links, targets.tolist(), levels, strict=True)):
+            place = link.tag_path, target, level
+            arm = found.get(place)
+            if arm is None:
+                path, kind = plain[link.tag_path], TARGETS if target else PAGES
+                first = None if self.relevance is None or read is None else self.relevance.chances(read[at : at + 1])
+                arm = found[place] = self.arm_of(clusters[path], kind, path, link.callback, level, first)
+            arms.append(arm)
+        return arms
 
     def _note_revealed(self, links: Sequence[Link], arms: Sequence[int], source: Outcome | None) -> None:
         """Count the links of each arm, for the page that revealed them until its outcome is learned from."""
@@ -754,9 +761,7 @@ class BranchingBandit(Policy):
         (n_arms,).
         """
         best = int(np.argmax(indices))
-        is_primed = (self._has_prior or self.relevance is not None) and best not in self._given
-        knows = bool(self._n_finds or self.learned) or is_primed or self.arms.kinds[best] == TARGETS
-        at_random = not knows or self.rng.random() < self.explore
+        at_random = not self._knows(best) or self.rng.random() < self.explore
         rivals = [best] if at_random else _rivals(indices, float(indices[best]))
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
         waiting = self.frontier.waiting
@@ -778,6 +783,11 @@ class BranchingBandit(Policy):
             pick, float(scores[first]), float(odds[first]), 0 if at_random else len(set(drawn.slots.tolist())),
             int(drawn.arms[second]) if known else -1, float(others[second]),
         )  # fmt: skip
+
+    def _knows(self, arm: int) -> bool:
+        """Whether anything is known of the links of an arm, so that they are worth comparing."""
+        is_primed = (self._has_prior or self.relevance is not None) and arm not in self._given
+        return bool(self._n_finds or self.learned) or is_primed or bool(self.arms.kinds[arm] == TARGETS)
 
     def _odds(self, drawn: Draw) -> NDArray[np.float32]:
         """Return the log-odds that links lead to targets, or are targets if their arm predicts so, shape (k,)."""
