@@ -81,7 +81,7 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "bees", "seeds": SEED, "out": "."}, "out is '.'"),
         (
             {"keywords": "bees", "seeds": SEED, "keyword": "x"},
-            "unknown argument keyword; the arguments are seeds, examples",
+            "unknown argument keyword; the arguments are seeds, about, examples",
         ),
     ],
     ids=str,
@@ -170,7 +170,7 @@ def test_topics_in_settings(tmp_path: Path) -> None:
     ("value", "said"),
     [
         ({"negative": "x"}, "what is the topic"),
-        ({"positiv": "x"}, "there is no 'positiv' of a topic; there are positive, negative"),
+        ({"positiv": "x"}, "there is no 'positiv' of a topic; there are about, positive, negative"),
         ({"positive": "nowhere"}, "nowhere is not a folder"),
         ({"keywords": "bees"}, "it takes a list of words"),
         ({"keywords": ["bees"], "frequency": 2}, "frequency"),
