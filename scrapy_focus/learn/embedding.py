@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from functools import cache
 from hashlib import blake2b
 from importlib import import_module
@@ -100,7 +101,7 @@ def _load(source: str) -> _Loaded:
     raise ConfigError(f"there is no embedding {source!r:.200}; {_EXPECTED}")
 
 
-class _Loaded:
+class _Loaded(ABC):
     """An embedding that a pickle names by its source. The pickles of jobs refuse it, since loading may run code."""
 
     def __init__(self, source: str, digest: str) -> None:
@@ -110,8 +111,9 @@ class _Loaded:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.source, self.digest)
 
+    @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        raise NotImplementedError
+        """Return the vectors of some texts, shape (n, d)."""
 
 
 def _restored(source: str, digest: str) -> _Loaded:
@@ -252,9 +254,9 @@ class _Table(_Loaded):
         sums = np.add.reduceat(vectors, (np.cumsum(counts) - counts)[some], axis=0)
         found[some] = sums / counts[some, np.newaxis].astype(np.float32)
 
+    @abstractmethod
     def _ids(self, texts: list[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the tokens of all texts, and how many each has."""
-        raise NotImplementedError
 
     def _rows_of(self, ids: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the rows of some tokens, -1 for unknown ones."""
