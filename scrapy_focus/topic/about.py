@@ -69,7 +69,7 @@ _WORDS = 200  # words of a text that are asked for that
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _STATE = (
     "refits", "frequency", "_alarm", "_seen", "_next", "_every", "_pages", "_lengths", "_vector", "_of_pages",
-    "_drift", "_links",
+    "_drift", "_links", "_next_links", "_usual",
 )  # fmt: skip
 
 
@@ -150,6 +150,8 @@ class AboutTopic:
         self._of_pages: Mixture | None = None
         self._drift = Drift("at least some similarity to the sentence")
         self._links = np.zeros(_STEPS)  # texts of links, by their deviation from unrelated texts
+        self._next_links = float(_MET)  # how many there are when they are next looked at
+        self._usual: tuple[float, float] | None = None  # what was found of them
 
     def score(self, texts: Sequence[str]) -> Floats:
         """Return the probability that each text is on the topic, shape (n,)."""
@@ -186,6 +188,10 @@ class AboutTopic:
         away = self._deviations(self._units(texts), np.array([_length(text) for text in texts], np.float64))
         steps = np.clip((away - _LOWEST) / _STEP, 0, _STEPS - 1).astype(np.intp)
         np.add.at(self._links, steps, 1.0)
+        if self._links.sum() >= self._next_links:
+            self._next_links = 2 * float(self._links.sum())
+            self._usual = self._usual_links()
+            self.refits += 1
 
     def see(self, text: str, host: str = "") -> None:
         """Learn from a fetched page, before it is scored."""
@@ -271,8 +277,8 @@ class AboutTopic:
         """Return the log-odds that texts are on the topic, by their vectors and their numbers of words."""
         away = self._deviations(units, lengths)
         odds = _SLOPE * (away - _ALIKE)
-        if self._links.sum() >= _MET:
-            middle, spread = self._usual_links()
+        if self._usual is not None:
+            middle, spread = self._usual
             among_links = _SLOPE * ((away - middle) / spread - _ALIKE)
             odds = np.where(lengths < _PAGE, np.minimum(odds, among_links), odds)
         if self._of_pages is not None:
@@ -338,6 +344,7 @@ class AboutTopic:
                 on = self._of_pages.shares(away)
         self.frequency = self._of_pages.frequency
         self._links *= min(1.0, _MET / max(float(self._links.sum()), 1.0))  # they were compared with another vector
+        self._next_links = 2.0 * _MET
         self.refits += 1
 
 
