@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -195,8 +194,7 @@ def test_a_killed_crawl_knows_what_its_sentence_learned(tmp_path: Path) -> None:
         site.hold(60)
         process = command_for(site, out, "--about", ABOUT, "-s", "FOCUS_CHECKPOINT_EVERY=5")
         try:
-            while process.poll() is None and not site.holds:
-                time.sleep(0.002)
+            assert site.wait_until_it_holds(HANG)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait(HANG)

@@ -133,6 +133,7 @@ class MockSite:
             place = len(self.log)
             if place > self._most:
                 self._held.add(place)
+                self._answers_more.notify_all()
                 self._answers_more.wait_for(lambda: place <= self._most)
                 self._held.discard(place)
         if self.latency and seen.path != "/robots.txt":
@@ -152,7 +153,15 @@ class MockSite:
     def holds(self) -> bool:
         """Whether there are requests held back for now."""
         with self._lock:
-            return any(place > self._most for place in self._held)
+            return self._is_holding()
+
+    def wait_until_it_holds(self, seconds: float) -> bool:
+        """Wait, at most so long, until a request is held back; return whether one is."""
+        with self._lock:
+            return self._answers_more.wait_for(self._is_holding, seconds)
+
+    def _is_holding(self) -> bool:
+        return any(place > self._most for place in self._held)
 
     def end(self) -> None:
         """Note that the last byte of an answer is about to go."""
