@@ -127,6 +127,14 @@ def test_it_learns_what_pages_on_the_topic_have_in_common() -> None:
     assert gained[len(DAMAGE) :].mean() < 0.02
 
 
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_the_vector_stays_near_the_sentence(share: float) -> None:
+    """However many pages have more in common than it says."""
+    topic = AboutTopic("rain, wind and snow")
+    assert topic.similarity(["rain wind snow"])[0] == pytest.approx(1)
+    assert 0.75 < after(topic, pages(400, share)).similarity(["rain wind snow"])[0] < 0.99
+
+
 def test_no_crawl_draws_it_away_from_the_sentence() -> None:
     """If all pages are on something else, texts on the sentence are still on the topic, and others are not."""
     topic = after(AboutTopic("weather and storms"), pages(800, 0.0))
