@@ -68,7 +68,7 @@ def start(
         "LOG_FORMAT": "%(message)s", "FOCUS_SEED": "0", "_FOCUS_CLOCK": str(clock),
     }  # fmt: skip
     command = [sys.executable, "-m", "scrapy", "crawl", "news", "-a", f"root={url}", "-a", f"rate={rate}"]
-    command += ["-a", f"duration={hours:g}h", "-a", f"out={folder}"]
+    command += ["-a", f"time={hours:g}h", "-a", f"out={folder}"]
     command += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     return subprocess.Popen([*command, *more], cwd=PROJECT, env=os.environ | {"PYTHONWARNINGS": "ignore"})
 
@@ -106,7 +106,7 @@ def main() -> None:
         f"the same time, at a rate of {options.rate} each: one visits pages as often as they are expected to have "
         "something new, the other visits all pages in turn."
     )
-    console.print(f"[bold]focus watch URL --rate {options.rate} --for {options.hours:g}h --out watched")
+    console.print(f"[bold]focus watch URL --rate {options.rate} --time {options.hours:g}h --out watched")
     with SiteServer(site, validators=True) as server:
         site.origin = server.url.rstrip("/")
         began = clock()

@@ -42,6 +42,7 @@ ABOVE = [
     "finders/files/pipelines.py",
     "finders/important/link_notes.py",
     "finders/kit/arguments/*.py",
+    "finders/kit/arguments/shared/*.py",
     "finders/kit/commands/*.py",
     "finders/kit/spiders/*.py",
     "finders/news/watch_notes.py",

@@ -34,7 +34,7 @@ def test_a_time_is_read(text: str, said: str, seconds: float) -> None:
     """With its unit, by option, argument and setting; it prints itself in the unit that the user wrote."""
     lasts = Duration.of(text)
     assert (str(lasts), lasts.seconds) == (said, seconds)
-    assert read_duration(text, Called("for")) == lasts
+    assert read_duration(text, Called("time")) == lasts
     assert read_hours(text, Called("hours")) == seconds / 3600
     for row in (Config.budget_seconds, Config.longest_wait, Config.cluster_lease):
         assert row.of(Settings({row.name: text})) == seconds
@@ -56,7 +56,7 @@ def test_a_number_has_the_unit_of_its_setting() -> None:
     assert Config.longest_wait.of(Settings({"FOCUS_LONGEST_WAIT": 0})) == 0
     assert read_hours("36", Called("hours")) == 36
     with pytest.raises(UsageError, match="it takes a time with its unit"):
-        read_duration("7", Called("for"))
+        read_duration("7", Called("time"))
     for wrong in ("24x", "inf", "nan", "-3", [1]):
         with pytest.raises(ConfigError, match=r"^FOCUS_BUDGET_SECONDS is .*; it takes a number"):
             Config.budget_seconds.of(Settings({"FOCUS_BUDGET_SECONDS": wrong}))

@@ -213,7 +213,7 @@ def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
             check_names(BaseSettings({name: settings[name] for name in settings.keys() - OF_FEATURES}), rows_of({}))
             if words[:3] == ["scrapy", "crawl", "datasets"]:
                 spider = DatasetsSpider(**arguments)
-                unknown = arguments.keys() - {"root", "targets", "budget", "out"}
+                unknown = arguments.keys() - {"root", "types", "budget", "out"}
                 assert spider.roots, line
                 assert not unknown, f"{line}: the spider has no argument {unknown}"
             elif finder := finder_words(words):

@@ -180,7 +180,7 @@ def test_links_are_read_for_the_goal_whatever_the_policy_reads(server: SiteServe
 
 def test_nothing_relevant_is_said(server: SiteServer, tmp_path: Path) -> None:
     """With the words of the user."""
-    done = visit(server, tmp_path, about="mountains", about_least="0.5", targets="csv")
+    done = visit(server, tmp_path, about="mountains", about_least="0.5", types="csv")
     assert 'No csv about "mountains" in ' in ending_of(done.crawler).sentence
 
 
@@ -357,7 +357,7 @@ def test_a_killed_crawl_resumes_with_its_sentence_only(server: SiteServer, archi
 
 def test_arguments_say_what_is_looked_for() -> None:
     """In the first line of the command; a sentence that cannot be used is refused in one line."""
-    read = FilesArguments.read({"root": "https://a.test/", "targets": "pdf", "about": " river \n lake "})
+    read = FilesArguments.read({"root": "https://a.test/", "types": "pdf", "about": " river \n lake "})
     assert read.about == "river lake"
     assert read.looks_for == 'files of type pdf about "river lake"'
     assert read.fixed["about"] == "river lake"

@@ -14,22 +14,44 @@ from scrapy.settings import Settings
 from scrapy_focus.finders.files.command import FilesCommand
 from scrapy_focus.finders.important.command import ImportantCommand
 from scrapy_focus.finders.kit.arguments.argument import Called
+from scrapy_focus.finders.kit.arguments.shared.access import AccessArguments
+from scrapy_focus.finders.kit.arguments.shared.contents import ContentArguments
+from scrapy_focus.finders.kit.arguments.shared.limits import LimitArguments
+from scrapy_focus.finders.kit.arguments.shared.scope import ScopeArguments
+from scrapy_focus.finders.kit.arguments.shared.watching import WatchingArguments
 from scrapy_focus.finders.news.command import WatchCommand
 from scrapy_focus.finders.structured.command import StructuredCommand
 from scrapy_focus.finders.topic.command import TopicCommand
 
 if TYPE_CHECKING:
+    from scrapy_focus.finders.kit.arguments.argument import Arguments
     from scrapy_focus.finders.kit.commands.finding import FindCommand
 
+GROUPS: list[type[Arguments]] = [
+    LimitArguments, ScopeArguments, AccessArguments, ContentArguments, WatchingArguments,
+]  # fmt: skip
 COMMANDS = [FilesCommand, TopicCommand, StructuredCommand, ImportantCommand, WatchCommand]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_spider_documents_what_it_takes(command: type[FindCommand]) -> None:
-    """Its docstring has a section for exactly the declared arguments."""
-    text = inspect.getdoc(command().spider()) or ""
-    section = text.partition("Arguments\n---------\n")[2].partition("\n\nNotes\n")[0]
-    assert sorted(re.findall(r"^(\w+)$", section, re.M)) == sorted(command().takes().declared())
+    """Its docstring has a section for exactly the arguments that it alone takes."""
+    assert _documented(command().spider()) == sorted(command().takes().groups()[""])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_documents_what_it_takes(group: type[Arguments]) -> None:
+    """Its docstring has a section for exactly the arguments that it declares."""
+    assert _documented(group) == sorted(group.declared())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_finder_takes_the_arguments_of_each_group(command: type[FindCommand]) -> None:
+    """The help of the command lists them below the heading of their group."""
+    grouped = command().takes().groups()
+    assert {group.heading: sorted(group.declared()) for group in GROUPS} == {
+        heading: sorted(names) for heading, names in grouped.items() if heading
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -47,13 +69,13 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
 @pytest.mark.parametrize(
     ("command", "given", "of_spider", "of_command"),
     [
-        (FilesCommand, {"targets": ""}, "targets: ''", "--types: ''"),
+        (FilesCommand, {"types": ""}, "types: ''", "--types: ''"),
         (FilesCommand, {"budget": "x"}, "requests: -a budget=1000", "requests: --budget 1000"),
         (FilesCommand, {"new_only": "1", "rate": "9/day"}, "new_only and rate are", "--new-only and --rate are"),
         (FilesCommand, {"about_least": "0.5"}, "about_least is given without about", "--about-least is given without"),
         (FilesCommand, {"about": " ", "root": "https://a.test/"}, "-a about='municipal", "--about 'municipal budgets'"),
         (FilesCommand, {"about_least": "50 %"}, "from 0 to 1: -a about_least=0.5", "--about-least is '50 %'"),
-        (WatchCommand, {"duration": "7"}, "such as -a duration=30min", "such as --for 30min"),
+        (WatchCommand, {"time": "7"}, "such as -a time=30min", "such as --time 30min"),
         (WatchCommand, {"rate": "many"}, "rate is 'many'", "--rate is 'many'"),
         (ImportantCommand, {"words": "a"}, "-a words=cheese,wine", "--words cheese,wine"),
         (StructuredCommand, {"per_host": "0"}, "per_host is '0'", "--per-host is '0'"),
@@ -80,8 +102,15 @@ def test_both_give_the_same_messages_with_their_own_names(
 def test_an_argument_is_named_as_its_user_knows_it() -> None:
     """A spider uses the argument's name, a command its option; the URLs of a command have none."""
     names = WatchCommand().takes().option_names()
-    assert [str(Called("duration")), str(Called("duration", names)), str(Called("root", names))] == [
-        "duration", "--for", "URL",
+    assert [str(Called("time")), str(Called("time", names)), str(Called("root", names))] == [
+        "time", "--time", "URL",
     ]  # fmt: skip
-    assert Called("duration").like("7d", "9h") == "-a duration=7d, -a duration=9h"
+    assert Called("time").like("7d", "9h") == "-a time=7d, -a time=9h"
     assert Called("root", names).like("https://example.org/") == "https://example.org/"
+
+
+def _documented(cls: type) -> list[str]:
+    """Return the arguments that a docstring describes, sorted."""
+    text = inspect.getdoc(cls) or ""
+    section = text.partition("Arguments\n---------\n")[2].partition("\n\nNotes\n")[0]
+    return sorted(re.findall(r"^(\w+)$", section, re.M))

@@ -42,7 +42,7 @@ def serve(answers: dict[str, tuple[int, dict[str, str], bytes]]) -> MockSite:
 
 
 def find(site: MockSite, out: Path, **more: str) -> Crawled:
-    said = {"root": site.url("/"), "targets": "csv", "out": str(out), **more}
+    said = {"root": site.url("/"), "types": "csv", "out": str(out), **more}
     return crawl(DatasetsSpider, {"RETRY_TIMES": 1}, addon=True, **said)
 
 

@@ -38,7 +38,7 @@ SETTINGS = {
     "LOG_LEVEL": "WARNING", "FOCUS_SEED": "1",
 }  # fmt: skip
 QUICK = {"DOWNLOAD_DELAY": "0", "FOCUS_SEED": "1"}
-OPTIONS = {"targets": "--types", "budget": "--budget", "out": "--out"}  # of focus-files, by arguments of the spider
+OPTIONS = {"types": "--types", "budget": "--budget", "out": "--out"}  # of focus-files, by arguments of the spider
 ENV = {**os.environ, "PYTHONPATH": str(PROJECT.parent), "PYTHONWARNINGS": "ignore"}
 LINES = 3  # at most, where the log is quiet
 WAYS = pytest.mark.parametrize("way", ["crawl", "files"])
@@ -104,7 +104,7 @@ MISTAKES = {
     "404": (("root={site}nothing",), 4, ("it answers 404", "problems.html#unreachable")),
     "robots": (("root={site}forbidden",), 4, ("robots.txt forbids it", "problems.html#robots-txt")),
     "wrong type": (
-        ("root={site}", "targets=parquet"),
+        ("root={site}", "types=parquet"),
         3,
         ("No parquet in 5 requests", "2 text/html", "1 application/pdf", "problems.html#nothing-found"),
     ),

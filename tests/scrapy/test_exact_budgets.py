@@ -168,7 +168,7 @@ def test_seconds_stop_a_crawl_that_waits(site: MockSite) -> None:
         (StructuredSpider, {"types": "Recipe", "seeds": "{}"}),
         (ImportantSpider, {"root": "{}"}),
         (NewsSpider, {"root": "{}", "rate": "9999/s"}),
-        (DatasetsSpider, {"root": "{}", "targets": "csv"}),
+        (DatasetsSpider, {"root": "{}", "types": "csv"}),
     ],
 )
 def test_a_used_up_budget_is_extended(

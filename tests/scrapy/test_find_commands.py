@@ -99,7 +99,7 @@ def files() -> Iterator[MockSite]:
 def test_files_are_recognized_by_any_sign(files: MockSite, tmp_path: Path, types: str, found: set[str]) -> None:
     """By extension, known or not, MIME type, expression, name and first bytes; whatever type the server sends."""
     crawled = crawl(
-        DatasetsSpider, {"SCHEDULER": "scrapy_focus.FocusScheduler"}, root=[files.url("/")], targets=types,
+        DatasetsSpider, {"SCHEDULER": "scrapy_focus.FocusScheduler"}, root=[files.url("/")], types=types,
         out=str(tmp_path), addon=True,
     )  # fmt: skip
     assert {line["url"].removeprefix(files.url("")) for line in manifest(tmp_path)} == found
@@ -320,7 +320,7 @@ def test_structured_data_by_a_command(
         ("topic", {"keywords": "bees", "model": "MODEL"}, ["--model", "MODEL", "--keywords", "bees"],
          ["--keywords", "bees"], "--model with the digest "),
         ("important", {"by": "opic"}, ["--by", "opic"], [], "began with --by opic, and cannot resume with --by pagerank"),
-        ("files", {"targets": "pdf,csv"}, ["--types", "csv,pdf"], ["--types", "pdf"],
+        ("files", {"types": "pdf,csv"}, ["--types", "csv,pdf"], ["--types", "pdf"],
          "began with --types csv, pdf, and cannot resume with --types pdf"),
     ],
 )  # fmt: skip

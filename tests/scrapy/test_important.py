@@ -341,7 +341,8 @@ def test_redirects_in_a_circle(tmp_path: Path) -> None:
         ({"words": " , "}, "--words is ' , '; it takes words of two letters or more: --words cheese,wine"),
         ({"words": "a"}, "--words is 'a'"),
         ({"budget": "0"}, "--budget is '0'; it takes a number"),
-        ({"targets": "csv"}, "unknown argument targets; the arguments are root, budget, by, words and out"),
+        ({"targets": "csv"}, "unknown argument targets; the arguments are root, by, words, out,"),
+        ({"duration": "7d"}, "unknown argument duration; did you mean time? The arguments are root, by"),
     ],
 )
 def test_mistakes(args: dict[str, str], said: str) -> None:

@@ -70,7 +70,7 @@ def test_listings_are_no_finds_and_lead_on(listed: MockSite, tmp_path: Path) -> 
 
 def test_who_asks_for_xml_gets_all_of_it(listed: MockSite, tmp_path: Path) -> None:
     """A type that is named counts whatever it is; listings of other types lead on as before."""
-    files, _ = found(listed, tmp_path, targets="xml")
+    files, _ = found(listed, tmp_path, types="xml")
     assert files == ["atom.xml", "rates.xml", "search.xml", "sitemap.xml"]
 
 

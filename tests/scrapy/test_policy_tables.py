@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "SCHEDULER": "scrapy_focus.FocusScheduler", "DOWNLOAD_DELAY": 0, "FOCUS_PUBLIC_ONLY": False, "ROBOTSTXT_OBEY": False,
 }  # fmt: skip
 SPIDERS = [
-    (DatasetsSpider, {"targets": "csv", "sitemaps": "no"}),
+    (DatasetsSpider, {"types": "csv", "sitemaps": "no"}),
     (NewsSpider, {"sitemaps": "no"}),
 ]
 
@@ -89,9 +89,9 @@ def test_the_page_of_a_crawl_shows_the_tables_of_its_policy(
 @pytest.mark.parametrize("policy", [Silent, Babbling], ids=lambda policy: policy.__name__)
 def test_tables_of_an_earlier_crawl_do_not_stay(site: MockSite, tmp_path: Path, policy: type) -> None:
     """Nor does nonsense harm a crawl; it is counted."""
-    run(site, tmp_path, DatasetsSpider, Showing, targets="csv", sitemaps="no")
+    run(site, tmp_path, DatasetsSpider, Showing, types="csv", sitemaps="no")
     assert (tmp_path / ".focus" / "tables.json").exists()
-    crawled = run(site, tmp_path, DatasetsSpider, policy, targets="csv", sitemaps="no")
+    crawled = run(site, tmp_path, DatasetsSpider, policy, types="csv", sitemaps="no")
     assert crawled.outcomes["ok"] == 3
     assert set(crawled.errors) == ({"tables"} if policy is Babbling else set())
     assert not (tmp_path / ".focus" / "tables.json").exists()

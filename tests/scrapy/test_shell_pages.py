@@ -38,7 +38,7 @@ def test_the_last_line_and_the_page_of_results_say_it(ministry: MockSite, tmp_pa
     """How many pages there are, and how to get a browser; and that what is left is not known."""
     result = crawl(
         DatasetsSpider, {"DOWNLOAD_DELAY": 0}, addon=True, root=ministry.url("/"), out=str(tmp_path / "found"),
-        targets="pdf",
+        types="pdf",
     )  # fmt: skip
     said = f"1 page may show more in a browser: to use one, {ADVICE}."
     ending = ending_of(result.crawler)

@@ -85,7 +85,7 @@ def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(FastClock, "of", lambda text: clock)
         began = clock()
         crawled = crawl(
-            NewsSpider, {**SETTINGS, "_FOCUS_CLOCK": str(clock)}, addon=True, root=url, rate="80/hour", duration="8h",
+            NewsSpider, {**SETTINGS, "_FOCUS_CLOCK": str(clock)}, addon=True, root=url, rate="80/hour", time="8h",
             out=str(tmp_path),
         )  # fmt: skip
         ended = clock()
@@ -234,8 +234,8 @@ def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
         ({"hours": "-3"}, "hours is '-3'; it takes a number of hours above 0"),
         ({"hours": "nan"}, "hours is 'nan'"),
         ({"hours": "1e99"}, "hours is '1e99'"),
-        ({"duration": "7"}, "duration is '7'; it takes a time with its unit, such as -a duration=30min"),
-        ({"duration": "0d"}, "duration is '0d'"),
+        ({"time": "7"}, "time is '7'; it takes a time with its unit, such as -a time=30min"),
+        ({"time": "0d"}, "time is '0d'"),
         ({"budget": "-1"}, "budget is '-1'"),
         ({"sitemaps": "maybe"}, "sitemaps is 'maybe'"),
         ({"interval": "1h"}, "unknown argument interval"),
@@ -251,9 +251,9 @@ def test_what_cannot_be_meant_is_said(arguments: dict[str, str], said: str) -> N
 def test_a_command_line_has_other_words() -> None:
     """The options, as the command has them."""
     with pytest.raises(UsageError) as caught:
-        NewsArguments.read({"root": "https://example.org/", "duration": "7"}, NewsArguments.option_names())
-    assert str(caught.value).startswith("--for is '7'; it takes a time")
-    assert "--for 12h" in str(caught.value)
+        NewsArguments.read({"root": "https://example.org/", "time": "7"}, NewsArguments.option_names())
+    assert str(caught.value).startswith("--time is '7'; it takes a time")
+    assert "--time 12h" in str(caught.value)
 
 
 def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) -> None:
@@ -265,9 +265,9 @@ def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) 
         status, printed = run(tmp_path, *words)
         assert (status, printed.count("\n")) == (2, 1)
         assert said in printed
-    status, printed = run(tmp_path, "watch", "example.org", "--rate", "2000/day", "--for", "7d", "--dry-run")
+    status, printed = run(tmp_path, "watch", "example.org", "--rate", "2000/day", "--time", "7d", "--dry-run")
     assert status == 0
-    for fact in ("https://example.org", "at most 2,000 requests a day, for 7d", "articles of the last 24 hours"):
+    for fact in ("https://example.org", "at most 2,000 requests a day, for 7 days", "articles of the last 24 hours"):
         assert fact in printed
     assert not list(tmp_path.iterdir())
 
@@ -335,7 +335,7 @@ def test_files_are_kept_current(tmp_path: Path) -> None:
         }
         settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
         crawled = crawl(
-            DatasetsSpider, settings, addon=True, root=site.url("/"), targets="csv", rate="100/day", budget="40",
+            DatasetsSpider, settings, addon=True, root=site.url("/"), types="csv", rate="100/day", budget="40",
             out=str(tmp_path), sitemaps="no",
         )  # fmt: skip
     assert crawled.errors == {}
@@ -365,7 +365,7 @@ def test_files_of_earlier_crawls_are_kept_current(tmp_path: Path) -> None:
             "/a.csv": lambda n: (200, csv_type, b"version,%d" % min(n, 3)),
             "/b.csv": lambda n: (200, {**csv_type, "ETag": '"b"'}, b"always,the,same"),
         }
-        words: dict[str, Any] = {"root": site.url("/"), "targets": "csv", "out": str(tmp_path), "sitemaps": "no"}
+        words: dict[str, Any] = {"root": site.url("/"), "types": "csv", "out": str(tmp_path), "sitemaps": "no"}
         crawl(DatasetsSpider, {**SETTINGS, "ROBOTSTXT_OBEY": False}, addon=True, **words)
         settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
         crawled = crawl(DatasetsSpider, settings, addon=True, rate="100/day", budget="30", **words)

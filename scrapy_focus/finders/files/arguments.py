@@ -20,7 +20,6 @@ from scrapy_focus.finders.kit.arguments.about import (
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
-    budget_argument,
     read_least_relevance,
     read_one,
     read_rate,
@@ -57,8 +56,8 @@ class FilesArguments(FinderArguments):
     """Values of the arguments of a search for files."""
 
     root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)
-    targets: list[str] = argument(
-        _read_types, default="data", option="types", metavar="TYPES",
+    types: list[str] = argument(
+        _read_types, default="data", metavar="TYPES",
         help="look for these types, separated by commas: extensions (csv,pdf,dat), MIME types (text/csv,image/*), or "
         "regular expressions for URLs, such as /download/. Default: data (all kinds of data files and documents)",
     )  # fmt: skip
@@ -69,7 +68,6 @@ class FilesArguments(FinderArguments):
         help="with --about, store only files of at least this relevance, from 0 to 1, and list the others (default: "
         "store all)",
     )  # fmt: skip
-    budget: int | None = budget_argument()
     out: str = argument(read_text, default="found")
     new_only: bool = argument(read_one, switch="1", help="skip files that an earlier crawl with the same folder found")
     sitemaps: bool = sitemaps_argument()
@@ -94,6 +92,7 @@ class FilesArguments(FinderArguments):
                 f"{names.of('about_least')} is given without {names.of('about')}: say what the files are to be about, "
                 f"{names.given('about', repr('municipal budgets'))}"
             )
+        super().check(names)
 
     @property
     def starts(self) -> Starts:
@@ -104,14 +103,14 @@ class FilesArguments(FinderArguments):
         """The goal, which decides whether a response is a wanted file."""
         from scrapy_focus.goals.files import FilesGoal
 
-        return FilesGoal(types=self.targets, stored=True, relevance=topic_about(self.about, self.embedding))
+        return FilesGoal(types=self.types, stored=True, relevance=topic_about(self.about, self.embedding))
 
     @property
     def wanted(self) -> Wanted:
         """The wanted types."""
         from scrapy_focus.web.wanted import Wanted
 
-        return Wanted.of(self.targets)
+        return Wanted.of(self.types)
 
     def check_files(self) -> None:
         self.goal  # noqa: B018 (it raises an error if the model of what the files are about cannot be made)
@@ -120,7 +119,7 @@ class FilesArguments(FinderArguments):
     def looks_for(self) -> str:
         from scrapy_focus.web.wanted import slips
 
-        doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.targets)]
+        doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(self.types)]
         wanted = f"{self.wanted}"
         about = f" about {quoted(self.about)}" if self.about else ""
         return f"{'data files' if wanted == 'data' else f'files of type {wanted}'}{about}{''.join(doubts)}"
@@ -133,5 +132,5 @@ class FilesArguments(FinderArguments):
     @property
     def fixed(self) -> dict[str, str]:
         return {
-            "targets": str(self.wanted), "rate": "yes" if self.rate else "", **fixed_about(self.about, self.embedding)
+            "types": str(self.wanted), "rate": "yes" if self.rate else "", **fixed_about(self.about, self.embedding)
         }  # fmt: skip

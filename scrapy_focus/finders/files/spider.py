@@ -67,7 +67,7 @@ class DatasetsSpider(SiteSpider):
     root
         URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
         ``www.``, and on the hosts that they redirect to.
-    targets
+    types
         What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
         (:class:`~scrapy_focus.web.wanted.Wanted`). The default ``data`` means all kinds of data files and documents.
     about
@@ -77,8 +77,6 @@ class DatasetsSpider(SiteSpider):
         The embedding that compares the sentence with texts, see :func:`~scrapy_focus.learn.embedding.load_embedding`.
     about_least
         The least relevance of files that are stored; others are listed without a path. By default, all are stored.
-    budget
-        The limit of requests of all kinds; none by default.
     out
         Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` lists files that were too large.
         With the folder of an earlier crawl, this is the next one: see
@@ -99,7 +97,7 @@ class DatasetsSpider(SiteSpider):
     In the folder, ``.focus/hosts.json`` lists the hosts that a root redirected to.
 
     Sitemaps, feeds, catalogues of data sets and descriptions for browsers are not data files, whatever their MIME type
-    (:func:`~scrapy_focus.web.listings.listing_of`), unless ``targets`` names the type: with ``xml``, all XML counts.
+    (:func:`~scrapy_focus.web.listings.listing_of`), unless ``types`` names the type: with ``xml``, all XML counts.
     The crawl follows the URLs in sitemaps and catalogues.
     """
 
@@ -115,7 +113,7 @@ class DatasetsSpider(SiteSpider):
         self.asked = asked = FilesArguments.read({"root": root, **given})
         super().__init__(asked.starts, **passed_on(given))
         self.goal = asked.goal
-        named = [word for word in asked.targets if word.lower() != "data"]
+        named = [word for word in asked.types if word.lower() != "data"]
         self.named = FilesGoal(types=named) if named else None  # for these, listings count, too
         self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
@@ -173,8 +171,7 @@ class DatasetsSpider(SiteSpider):
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps:
             self.named_sitemaps = NamedSitemaps(crawler)
-        if self.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        self.asked.set_up(crawler)
         if self.again is not None:
             facts: dict[str, Any] = {
                 "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,

@@ -10,7 +10,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
-from scrapy_focus.finders.kit.arguments.readers import budget_argument, read_text, roots_reader
+from scrapy_focus.finders.kit.arguments.readers import read_text, roots_reader
 
 if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Called
@@ -43,7 +43,6 @@ class ImportantArguments(FinderArguments):
     """Values of the arguments of a search for important pages."""
 
     root: Starts = argument(roots_reader("important"), option=POSITIONAL)
-    budget: int | None = budget_argument()
     by: str = argument(
         _read_order, default="pagerank", metavar="ORDER",
         help="fetch pages in this order: pagerank (default), backlinks, opic, location or breadth",

@@ -59,8 +59,6 @@ class ImportantSpider(SiteSpider):
     root
         URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
         ``www.``, and on the hosts that they redirect to.
-    budget
-        The limit of requests of all kinds; none by default.
     by
         The order of pages: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
         :class:`~scrapy_focus.policies.importance.Importance`.
@@ -111,8 +109,7 @@ class ImportantSpider(SiteSpider):
         settings = crawler.settings
         settings.set("FOCUS_GOAL", self.goal, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", VeryLongPagesAreCut, 585)
-        if self.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        self.asked.set_up(crawler)
         policy: type[Importance] = HotQueue if self.words else Importance
         settings.set("FOCUS_POLICY", policy, "spider")
         if settings["FOCUS_POLICY"] is policy:  # not one from the command line

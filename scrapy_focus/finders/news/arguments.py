@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
-    budget_argument,
-    read_duration,
     read_hours,
     read_rate,
     read_text,
@@ -20,7 +18,6 @@ from scrapy_focus.finders.kit.arguments.readers import (
 
 if TYPE_CHECKING:
     from scrapy_focus.core.budget import Rate
-    from scrapy_focus.core.durations import Duration
     from scrapy_focus.finders.kit.arguments.argument import Called
     from scrapy_focus.finders.kit.arguments.readers import Starts
     from scrapy_focus.goals.news import NewsGoal
@@ -47,11 +44,6 @@ class NewsArguments(FinderArguments):
         help="ignore articles that are older than this when first visited, in hours, or such as 2d (default: 24)",
     )  # fmt: skip
     out: str = argument(read_text, default="watched")
-    duration: Duration | None = argument(
-        read_duration, option="for", metavar="TIME",
-        help="watch for this long, summed over all runs, such as 30min, 12h or 7d (default: until it is stopped)",
-    )  # fmt: skip
-    budget: int | None = budget_argument()
     sitemaps: bool = sitemaps_argument()
 
     @property

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
-    from scrapy_focus.finders.kit.commands.finding import Plan
 
 
 class WatchCommand(FindCommand):
@@ -38,10 +37,6 @@ class WatchCommand(FindCommand):
     asks_for_urls = "what to watch? Give a URL"
     example = "https://example.org/ --rate 2000/day"
     prints = "the URLs of new articles"
-
-    def sends(self, plan: Plan) -> str:
-        sends, lasts = super().sends(plan), plan.given["duration"]
-        return f"{sends}, for {lasts}" if lasts else sends
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
         if args and not opts.rate:

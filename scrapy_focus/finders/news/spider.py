@@ -60,10 +60,6 @@ class NewsSpider(FollowingSpider, SiteSpider):
     out
         Folder for the results: ``news.jsonl``, ``feed.xml``, ``fresh.csv`` and ``index.html``. With ``-``, the crawl
         stores nothing, and prints the URLs of new articles, one per line.
-    duration
-        How long to watch: ``12h``, ``7d``. By default, until it is stopped.
-    budget
-        The limit of requests of all kinds; none by default.
     sitemaps
         ``yes``, the default: the sitemaps that robots.txt names are links, too; ``no``: they are not fetched.
     """
@@ -82,7 +78,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         self.rate = asked.rate
         self.hours = asked.hours
         self.goal = asked.goal
-        self.duration = asked.duration
+        self.duration = asked.time  # the name that the ending reads
         self.budget = asked.budget
         self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
@@ -104,10 +100,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
         if self.rate:
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
-        if self.duration:
-            settings.set("FOCUS_BUDGET_SECONDS", self.duration.seconds, "spider")
-        if self.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        self.asked.set_up(crawler)
         if self.sitemaps:
             self.named_sitemaps = NamedSitemaps(crawler)
         if self.out is None:

@@ -19,7 +19,6 @@ from scrapy_focus.finders.kit.arguments.about import (
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
 from scrapy_focus.finders.kit.arguments.readers import (
-    budget_argument,
     caps_of,
     number_reader,
     read_seeds,
@@ -65,7 +64,6 @@ class StructuredArguments(ListArguments):
         number_reader("pages", 10), metavar="N", help="fetch at most N pages per host, not per domain"
     )
     stay: bool = argument(read_yes, default="no", switch="yes", help="stay on the hosts of the URLs")
-    budget: int | None = budget_argument()
     out: str = argument(read_text, default=ENTITIES)
     folder: str = argument(read_text)
 

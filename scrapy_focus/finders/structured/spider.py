@@ -77,8 +77,6 @@ class StructuredSpider(FollowingSpider, SiteSpider):
     stay
         ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ignoring ``www.``, and on the hosts
         that they redirect to. ``no`` by default.
-    budget
-        The limit of requests of all kinds; none by default.
     out
         File for the results: a line of JSON for each entity, see
         :class:`~scrapy_focus.finders.kit.spiders.items.StructuredEntity`. With ``-``, the crawl stores nothing, and
@@ -131,8 +129,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongDataPagesAreCut, 585)
         if not self.stay:
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
-        if self.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        self.asked.set_up(crawler)
         if caps := self.asked.caps:
             params = {**caps, **Config.params.of(settings)}
             settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")

@@ -20,7 +20,6 @@ from scrapy_focus.finders.kit.arguments.about import (
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
 from scrapy_focus.finders.kit.arguments.readers import (
-    budget_argument,
     caps_of,
     read_keywords,
     read_limit,
@@ -65,7 +64,6 @@ class TopicArguments(ListArguments):
         read_limit, metavar="N", help="fetch at most N pages per domain; 5-2 is a limit that falls from 5 to 2"
     )
     per_host: list[int] = argument(read_limit, metavar="N", help="fetch at most N pages per host, not per domain")
-    budget: int | None = budget_argument()
     out: str = argument(read_text, default="topic.jsonl")
     folder: str = argument(read_text)
 

@@ -85,8 +85,6 @@ class TopicSpider(FollowingSpider):
         each third of the budget). No limit by default.
     per_host
         The limit of pages per host, instead of ``per_domain``: for sites below one name that is on no list of suffixes.
-    budget
-        The limit of requests of all kinds; none by default.
     out
         File for the results: a line of JSON for each page that was fetched, see
         :class:`~scrapy_focus.finders.kit.spiders.items.TopicPage`. With ``-``, the crawl stores nothing, and prints the
@@ -135,10 +133,9 @@ class TopicSpider(FollowingSpider):
         add_headers(settings)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
-        if spider.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
-            if "per_domain_least" in spider.caps:
-                spider.caps["falls_every"] = -(-spider.budget // 3)
+        spider.asked.set_up(crawler)
+        if spider.budget and "per_domain_least" in spider.caps:
+            spider.caps["falls_every"] = -(-spider.budget // 3)
         params = {**spider.caps, **Config.params.of(settings)}
         settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if spider.out is None:

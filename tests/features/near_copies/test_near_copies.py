@@ -237,9 +237,7 @@ def test_parameters_that_cannot_be_written_are_learned_again(tmp_path: Path) -> 
 def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
     """What the crawl learned of them is in its notes, with how many links were not followed for it."""
     with CopySite(shelves=6, tracking="from") as site:
-        done = crawl(
-            DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), targets="csv", out=str(tmp_path)
-        )
+        done = crawl(DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), types="csv", out=str(tmp_path))
         (learned,) = done.scheduler.focus_host.features.find(NearCopyFilter).ignored()
         (ignored,) = report_of(tmp_path).ignored
         assert (ignored.host, ignored.name, ignored.links, ignored.pairs) == (

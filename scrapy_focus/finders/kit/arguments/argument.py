@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.exceptions import UsageError
 
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
+    from scrapy.crawler import Crawler
+
 #: The ``option`` of an argument that is positional on the command line.
 POSITIONAL = ""
+
+_RENAMED = {"duration": "time", "stay": "scope", "targets": "types"}  # arguments of earlier versions
 
 
 class Names:
@@ -83,8 +88,9 @@ class Argument:
     help: str  # of the option; "": the command adds no option, or its own
     switch: str  # the value that an option without a value stands for; "": it takes a value
     refuses_empty: bool = False  # whether an option with an empty value is an error, and not one that is not given
+    repeats: bool = False  # whether an option may be given several times; `read` takes a text, or a list of texts
 
-    def add_option(self, name: str, parser: argparse.ArgumentParser) -> None:
+    def add_option(self, name: str, parser: argparse._ActionsContainer) -> None:
         """Add the option to a command."""
         option = f"--{self.option or name.replace('_', '-')}"
         if self.switch:
@@ -92,7 +98,11 @@ class Argument:
                 option, dest=name, action="store_const", const=self.switch, default=self.default, help=self.help
             )
         else:
-            action: Any = _BlankForEmpty if self.refuses_empty else "store"
+            action: Any = "store"
+            if self.refuses_empty:
+                action = _BlankForEmpty
+            elif self.repeats:
+                action = _Collect
             parser.add_argument(
                 option, dest=name, metavar=self.metavar, default=self.default, help=self.help, action=action
             )
@@ -105,6 +115,13 @@ class _BlankForEmpty(argparse.Action):
         setattr(namespace, self.dest, values or " ")
 
 
+class _Collect(argparse.Action):
+    """Stores the values of an option in a list; ``""`` stands for an option that is not given."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
+
+
 def argument(
     read: Callable[[Any, Called], Any],
     *,
@@ -114,18 +131,33 @@ def argument(
     help: str = "",
     switch: str = "",
     refuses_empty: bool = False,
+    repeats: bool = False,
 ) -> Any:
     """Return a field of a class of :class:`Arguments`, with the parts of an :class:`Argument`."""
     declared = Argument(
         read=read, default=default, option=option, metavar=metavar, help=help, switch=switch,
-        refuses_empty=refuses_empty,
+        refuses_empty=refuses_empty, repeats=repeats,
     )  # fmt: skip
     return field(metadata={"argument": declared})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """Values of the arguments of a finder. A subclass declares each as a field, by :func:`argument`."""
+    """Values of the arguments of a finder. A subclass declares each as a field, by :func:`argument`.
+
+    Classes that several finders share are groups: each has a heading in the help of the command.
+    """
+
+    #: The heading of the options in the help, for a group.
+    heading: ClassVar[str] = ""
+
+    @classmethod
+    def groups(cls) -> dict[str, list[str]]:
+        """Return the arguments by the heading of their group, those of the finder itself first, below ``""``."""
+        shared = [each for each in cls.__mro__ if issubclass(each, Arguments) and vars(each).get("heading")]
+        grouped = {each.heading: list(each.declared()) for each in shared}
+        taken = {name for names in grouped.values() for name in names}
+        return {"": [name for name in cls.declared() if name not in taken], **grouped}
 
     @classmethod
     def declared(cls) -> dict[str, Argument]:
@@ -153,7 +185,11 @@ class Arguments:
         names, declared = names or Names(), cls.declared()
         if unknown := [name for name in given if name not in declared and not name.startswith("_")]:
             *most, last = declared
-            raise UsageError(f"unknown argument {', '.join(unknown)}; the arguments are {', '.join(most)} and {last}")
+            meant = _RENAMED.get(unknown[0]) or next(iter(get_close_matches(unknown[0], declared, 1)), "")
+            hint = f"did you mean {meant}? T" if meant in declared else "t"
+            raise UsageError(
+                f"unknown argument {', '.join(unknown)}; {hint}he arguments are {', '.join(most)} and {last}"
+            )
         texts = {name: given.get(name, each.default) for name, each in declared.items()}
         cls.refuse(texts, names)
         values = {name: each.read(texts[name], Called(name, names)) for name, each in declared.items()}
@@ -167,6 +203,9 @@ class Arguments:
 
     def check(self, names: Names) -> None:
         """Raise ``UsageError`` if the values contradict each other."""
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Apply the values to a crawl that is about to begin: a subclass sets its settings, and calls ``super()``."""
 
 
 def passed_on(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.core.printable import counted
-from scrapy_focus.finders.kit.arguments.argument import Arguments, argument
-from scrapy_focus.finders.kit.arguments.readers import budget_argument, read_text
+from scrapy_focus.finders.kit.arguments.argument import argument
+from scrapy_focus.finders.kit.arguments.readers import read_text
+from scrapy_focus.finders.kit.arguments.shared.access import AccessArguments
+from scrapy_focus.finders.kit.arguments.shared.contents import ContentArguments
+from scrapy_focus.finders.kit.arguments.shared.limits import LimitArguments
+from scrapy_focus.finders.kit.arguments.shared.scope import ScopeArguments
+from scrapy_focus.finders.kit.arguments.shared.watching import WatchingArguments
 
 if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Names
@@ -19,10 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinderArguments(Arguments):
-    """Values of the arguments of a finder: where it starts, what it looks for, how many requests it may send."""
-
-    budget: int | None = budget_argument()
+class FinderArguments(LimitArguments, ScopeArguments, AccessArguments, ContentArguments, WatchingArguments):
+    """Values of the arguments of a finder: where it starts, what it looks for, and what all finders take."""
 
     @property
     @abstractmethod
@@ -43,11 +45,6 @@ class FinderArguments(Arguments):
     def stays_on(self) -> str:
         """The hosts that it stays on, in words."""
         return ", ".join(dict.fromkeys(self.starts.hosts))
-
-    @property
-    def sends(self) -> str:
-        """The limit of requests, in words; ``""`` for none."""
-        return f"at most {counted(self.budget, 'request')}" if self.budget else ""
 
     def check_files(self) -> None:
         """Raise ``UsageError`` if a file that a new crawl reads at its start cannot be read."""
@@ -80,3 +77,4 @@ class ListArguments(FinderArguments):
     def check(self, names: Names) -> None:
         if self.list_file is not None and self.list_file.is_dir():
             raise UsageError(f"{names.of('out')} is {self.out!r}, a folder; it takes the name of a file")
+        super().check(names)

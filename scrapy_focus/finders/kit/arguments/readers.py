@@ -236,9 +236,9 @@ def read_duration(given: str, called: Called) -> Duration | None:
 
     Examples
     --------
-    >>> str(read_duration("7d", Called("for"))), read_duration("1.5h", Called("for")).seconds
+    >>> str(read_duration("7d", Called("time"))), read_duration("1.5h", Called("time")).seconds
     ('7 days', 5400.0)
-    >>> read_duration("", Called("for"))
+    >>> read_duration("", Called("time"))
     """
     return _duration(given, called, hint=f"such as {called.like('30min', '12h', '7d')}")
 
@@ -279,13 +279,6 @@ def caps_of(per_domain: Sequence[int], per_host: Sequence[int]) -> dict[str, Any
     """
     caps = dict(zip(("per_domain", "per_domain_least"), per_host or per_domain, strict=False))
     return caps | ({"per_host": True} if per_host else {})
-
-
-def budget_argument() -> Any:
-    """Declare an argument for the limit of requests; ``None`` for no limit."""
-    return argument(
-        number_reader("requests", 1000), metavar="N", help="send at most N requests of all kinds (default: no limit)"
-    )
 
 
 def sitemaps_argument() -> Any:

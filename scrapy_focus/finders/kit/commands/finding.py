@@ -92,17 +92,20 @@ class FindCommand(FocusCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        declared = self.takes().declared()
-        declared.pop("budget").add_option("budget", parser)
+        declared, (own, *groups) = self.takes().declared(), self.takes().groups().items()
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
             help=f"save the results to FOLDER (default: {self.folder}); the same command with the same folder resumes "
             f"an interrupted crawl. With -, store nothing, and print {self.prints}, one per line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="show what the crawl would do, and send nothing")
-        for name, each in declared.items():
-            if each.help:
-                each.add_option(name, parser)
+        for name in own[1]:
+            if declared[name].help:
+                declared[name].add_option(name, parser)
+        for heading, names in groups:
+            shared = parser.add_argument_group(heading)
+            for name in names:
+                declared[name].add_option(name, shared)
 
     #: The name of the argument for the start URLs.
     starts: ClassVar[str] = "root"
@@ -255,17 +258,13 @@ class FindCommand(FocusCommand):
         if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set(name, value, "cmdline")
 
-    def sends(self, plan: Plan) -> str:
-        """Return the limit of requests in words, ``""`` for none."""
-        return plan.asked.sends
-
     def _announcement(self, plan: Plan) -> str:
         """Say what the crawl is about to do, and how politely."""
         where = f"; printing {self.prints}" if plan.out is None else f"; saving to {plan.where}"
         ends = f" The crawl ends {self._cost_ending}." if self._cost_ending else ""
         return (
             f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
-            f"{self.sends(plan) or 'no request limit'}{where}.{ends} "
+            f"{plan.asked.sends or 'no request limit'}{where}.{ends} "
             f"{self._robots}; {self._pace}; user agent: {self._agent}."
         )
 
@@ -279,7 +278,7 @@ class FindCommand(FocusCommand):
             ("Fetches first", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.asked.stays_on),
             ("Looks for", plan.asked.looks_for),
-            ("Sends", self.sends(plan) or "any number of requests (no --budget)"),
+            ("Sends", plan.asked.sends or "any number of requests (no --budget)"),
         ]
         if self._cost_ending:
             lines.append(("Ends", self._cost_ending))
