@@ -21,7 +21,7 @@ def asked(site: MockSite, policy: type, requests: int, **params: Any) -> list[st
     site.pages |= FAMILY
     settings = {
         "FOCUS_POLICY": policy, "FOCUS_POLICY_PARAMS": params, "FOCUS_BUDGET_REQUESTS": requests,
-        "FOCUS_MAX_INFLIGHT": 1, "ROBOTSTXT_OBEY": False,
+        "FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 0, "ROBOTSTXT_OBEY": False,
     }  # fmt: skip
     result = crawl(Follower, settings, seeds=[site.url("/")])
     assert result.reason == "focus_budget_requests"
