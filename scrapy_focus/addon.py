@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.config import Config, check_names
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.setting import is_off
 from scrapy_focus.downloadermiddlewares import (
     MeterMiddleware,
@@ -15,6 +16,7 @@ from scrapy_focus.downloadermiddlewares import (
     PublicOnlyMiddleware,
     RenderMiddleware,
     RevisitMiddleware,
+    WarcMiddleware,
     replace_stock,
 )
 from scrapy_focus.engine.browser.found import set_browser
@@ -43,6 +45,7 @@ _READ_BY_COMPONENTS: tuple[Setting[Any], ...] = (
     Config.obey,
     Config.public_only,
     Config.render,
+    Config.warc,
 )
 
 
@@ -66,6 +69,8 @@ class Addon:
                 check_names(settings, rows_of(settings))
             for row in _READ_BY_COMPONENTS:
                 row.of(settings)
+            if Config.warc.of(settings):
+                require_extra("FOCUS_WARC", "warc", "warcio")
         if settings.get(Config.cluster.name) and settings.get("JOBDIR"):  # workers may start at once
             with suppress(OSError):
                 Path(settings["JOBDIR"]).mkdir(parents=True, exist_ok=True)
@@ -83,6 +88,7 @@ class Addon:
             ("DOWNLOADER_MIDDLEWARES", RevisitMiddleware, 945),
             ("DOWNLOADER_MIDDLEWARES", RenderMiddleware, 948),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),
+            ("DOWNLOADER_MIDDLEWARES", WarcMiddleware, 952),
             ("ITEM_PIPELINES", RewardPipeline, 900),
             ("EXTENSIONS", FocusExtension, 500),
         ):

@@ -15,6 +15,7 @@ from scrapy_focus.core.abilities import ExpectsCost, Loads, NeedsTruth, Saves
 from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal, types_of
 from scrapy_focus.core.log import EventLog
@@ -42,6 +43,7 @@ from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.jobs.warc_files import first_file
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.wanted import parse_types, split_words
@@ -131,6 +133,16 @@ def _files_goal(name: str, value: Any) -> FilesGoal | None:
         return FilesGoal(types=words) if words else None
     except ConfigError as error:
         raise ConfigError(f"{name}: {reason_of(error, REASON)}") from error
+
+
+def _try_file(name: str, value: str, path: Path) -> None:
+    try:
+        try_to_write(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{name} is {brief(value)}, which cannot be written: {_why(error)}; name a file in a folder that can be "
+            "written"
+        ) from error
 
 
 def _is_no_type(value: Any) -> bool:
@@ -287,6 +299,7 @@ class Config:
     exit_status = Setting("FOCUS_EXIT_STATUS", flag(), default=False)
     progress: Setting[Progress] = Setting("FOCUS_PROGRESS", choice(*get_args(Progress)), default="auto")
     log = Setting("FOCUS_LOG", path(), default="")
+    warc = Setting("FOCUS_WARC", path(), default="")
 
     # Values derived from several settings
     policy: type[Policy]
@@ -362,22 +375,18 @@ class Config:
         return policy
 
     def try_files(self) -> None:
-        """Make the folders of files that are written when the crawl ends, and check that they are writable.
+        """Make the folders of files that are written later, and check that they are writable.
 
         Raises
         ------
         ConfigError
-            If one is not, so that no crawl runs in vain.
+            If one is not, or a package is missing, so that no crawl runs in vain.
         """
-        if not self.learned_to:
-            return
-        try:
-            try_to_write(Path(self.learned_to))
-        except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"FOCUS_LEARNED_TO is {brief(self.learned_to)}, which cannot be written: {_why(error)}; name a file in "
-                "a folder that can be written"
-            ) from error
+        if self.learned_to:
+            _try_file("FOCUS_LEARNED_TO", self.learned_to, Path(self.learned_to))
+        if self.warc:
+            require_extra("FOCUS_WARC", "warc", "warcio")
+            _try_file("FOCUS_WARC", self.warc, first_file(self.warc))
 
     def make_log(self) -> EventLog | None:
         """Return the decision log, if one is to be written.

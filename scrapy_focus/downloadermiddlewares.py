@@ -25,11 +25,14 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.responsetypes import responsetypes
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import Config
+from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.archive import archive_info, exchange_of
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
@@ -45,6 +48,7 @@ from scrapy_focus.engine.inflight import (
 )
 from scrapy_focus.engine.marks import CUT, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
+from scrapy_focus.jobs.warc_files import WarcFiles
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
 from scrapy_focus.web.mime import parse_mime
@@ -447,6 +451,71 @@ class PublicOnlyMiddleware(_FocusMiddleware):
         raise InsideAddress(where)
 
 
+class WarcMiddleware(_FocusMiddleware):
+    """Stores every answer and its request in a web archive, as the server sent it; enabled by ``FOCUS_WARC``.
+
+    It runs inside all middlewares except those that add headers to requests for the moment of sending, so bodies are
+    still compressed and secrets are not there yet. The answer is passed on when it is stored, so a crawl that is killed
+    has stored all that it used, and no more answers wait in memory than requests are sent at once. A thread does the
+    work. If the archive cannot be written any more, the crawl stops.
+
+    Not stored: answers from a cache, requests without an answer, and what a browser requests for a page. Of a rendered
+    page, its HTML is.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        path = Config.warc.of(crawler.settings)
+        if not path:
+            raise NotConfigured
+        self._files = WarcFiles(path, archive_info(crawler))
+        self._sent: WeakSet[Request] = WeakSet()
+        self._is_broken = False
+        crawler.signals.connect(self.on_closed, signals.spider_closed)
+
+    def process_request(self, request: Request) -> None:
+        if request.url.startswith("http"):
+            self._sent.add(request)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        answers = None if self.host is None else self.host.features.able("recall")
+        is_recalled = answers is not None and request in answers.recalled
+        if request in self._sent or is_recalled:
+            await self._store(request, response, unless_stored=is_recalled)
+        return response
+
+    async def process_exception(self, request: Request, exception: Exception) -> None:
+        if request in self._sent and isinstance(exception, StopDownload) and exception.response is not None:
+            await self._store(request, exception.response)
+        self._sent.discard(request)
+
+    def on_closed(self) -> None:
+        """Close the file; the handler of Scrapy's ``spider_closed``."""
+        self._files.close()
+
+    async def _store(self, request: Request, response: Response, *, unless_stored: bool = False) -> None:
+        self._sent.discard(request)
+        if self._is_broken:
+            return
+        try:
+            size = await run_in_thread(self._files.write, exchange_of(request, response), unless_stored=unless_stored)
+        except OSError as error:
+            self._fail(error)
+        else:
+            if self.host is not None and size:
+                self.host.count("warc/stored")
+                self.host.count("warc/bytes", size)
+
+    def _fail(self, error: OSError) -> None:
+        self._is_broken = True
+        failure = StorageError(f"the web archive (FOCUS_WARC) cannot be written: {reason_of(error)}")
+        failure.__cause__ = error
+        if self.host is not None:
+            self.host.fail(failure)
+        else:
+            logger.error("%s", failure, extra={"spider": self.crawler.spider})
+
+
 class CompressionMiddleware(HttpCompressionMiddleware):
     """Inflates bodies as Scrapy does, up to a limit relative to their size (``FOCUS_MAX_INFLATION``).
 
@@ -741,6 +810,7 @@ _NEEDED: tuple[type[_FocusMiddleware], ...] = (
     PublicOnlyMiddleware,
     RevisitMiddleware,
     MeterMiddleware,
+    WarcMiddleware,
 )
 
 
@@ -777,4 +847,6 @@ def _is_needed(cls: type, settings: BaseSettings, *, comes_back: bool) -> bool:
         return Config.public_only.of(settings)
     if cls is RevisitMiddleware:
         return comes_back
+    if cls is WarcMiddleware:
+        return bool(Config.warc.of(settings))
     return True

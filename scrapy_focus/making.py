@@ -50,7 +50,7 @@ _OWN = frozenset(
     {
         "FOCUS_CLUSTER", "FOCUS_CLUSTER_ENGINE", "FOCUS_EXIT_STATUS", "FOCUS_LEARNED_FROM", "FOCUS_LEARNED_TO",
         "FOCUS_LOG",
-        "FOCUS_PROGRESS",
+        "FOCUS_PROGRESS", "FOCUS_WARC",
     }
 )  # fmt: skip
 #: Settings of Scrapy that affect what a site sees, and what is found.

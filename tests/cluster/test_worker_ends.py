@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import re
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -140,6 +142,17 @@ def test_the_rate_of_finds_is_that_of_the_last_hundred_requests(site: MockSite, 
     lines = result.logged("Finished (finished): 127 requests, 127 items")
     assert lines
     assert all("per 100 requests: 100.0 now, 100.0 overall" in line for line in lines), lines
+
+
+def test_each_worker_has_a_web_archive_of_its_own(sites: list[MockSite], tmp_path: Path) -> None:
+    """Together they have every answer once, also in one folder."""
+    pytest.importorskip("warcio")
+    settings = {"FOCUS_WARC": str(tmp_path / "warc")}
+    result = share(Follower, tmp_path, settings, addon=True, seeds=seeds_of(sites, 15))
+    stored = [gzip.decompress(path.read_bytes()) for path in (tmp_path / "warc").glob("*.warc.gz")]
+    assert len(stored) == sum("focus/warc/stored" in worker.stats for worker in result.workers) > 1
+    urls = re.findall(rb"WARC-Type: response\r\n.*?WARC-Target-URI: (.*?)\r\n", b"".join(stored), re.DOTALL)
+    assert sorted(url.decode() for url in urls) == sorted(site.url(path) for site in sites for _, path in site.asked)
 
 
 def test_a_leader_needs_a_folder(site: MockSite) -> None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from everydaycrawls import FAST, IN_TURN, gets, manifest
 from everydaysites import DataPortal
+from scrapy.settings import Settings
 from test_stock_project import SPIDER
 
-from scrapy_focus import ConfigError, FocusScheduler, Foragers, HostBandit, StructuredDataGoal
+from scrapy_focus import Addon, ConfigError, FocusScheduler, Foragers, HostBandit, StructuredDataGoal
 from scrapy_focus.__main__ import main
 from scrapy_focus.cluster.ray import RayEngine
+from scrapy_focus.config import Config
 from scrapy_focus.core.errors import MissingPackageError
 from scrapy_focus.lab.compare.comparison import compare
 from scrapy_focus.lab.compare.plots import require_matplotlib
@@ -69,6 +71,10 @@ def run(env: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedP
     """Run Python with some arguments to its end."""
     command = [sys.executable, *words]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=HANG)
+
+
+def config_of(**settings: str) -> Config:
+    return Config.from_settings(Settings(settings), FocusScheduler.default_policy)
 
 
 def test_focus_files_needs_no_extra(tmp_path: Path, bare: dict[str, str]) -> None:
@@ -128,6 +134,8 @@ def test_the_package_and_its_default_scheduler_import_no_optional_package() -> N
         ("lab", "sklearn", "scikit-learn", lambda folder: compare([], [])),
         ("lab", "matplotlib", "matplotlib", lambda folder: require_matplotlib()),
         ("lab", "warcio", "warcio", lambda folder: WarcImporter(folder / "archive.warc")),
+        ("warc", "warcio", "warcio", lambda folder: config_of(FOCUS_WARC=str(folder)).try_files()),
+        ("warc", "warcio", "warcio", lambda folder: Addon().update_settings(Settings({"FOCUS_WARC": str(folder)}))),
         ("cluster", "ray", "Ray", lambda folder: RayEngine("auto", "crawl")),
         ("hnsw", "hnswlib", "hnswlib", lambda folder: Clusters(dim=4, threshold=0.5, index="hnswlib")),
         ("neural", "torch", "PyTorch", lambda folder: NeuralRelevance()),

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crawls import Follower, crawl
+from mocksite import MockSite, tree_page
 from recordings import leads_to
 
 pytest.importorskip("warcio")
@@ -122,6 +124,33 @@ def test_what_wget_fetches_is_replayed(tmp_path: Path) -> None:
     harvest = simulate(BreadthFirst(), FilesGoal(), tmp_path / "site.sqlite")
     assert harvest.found[-1] == len(files)
     assert portal.n_targets - len(files) <= harvest.missed
+
+
+def test_a_crawl_of_this_package_is_replayed(tmp_path: Path) -> None:
+    """The recording of its archive has the URLs, statuses, types and links that the site has."""
+    with MockSite() as served:
+        pages = {f"/page/{k}/15": tree_page(k, 15) for k in range(15)}
+        csv, gone, moved = "/file?type=text/csv", "/status?code=404", "/redirect?to=/page/1/15"
+        pages["/page/0/15"] += "".join(f'<a href="{path}">x</a>' for path in (csv, gone, moved))
+        for path, html in pages.items():
+            packed = gzip.compress(html.encode())
+            served.answers[path] = lambda _, packed=packed: (
+                200, {"Content-Type": "text/html", "Content-Encoding": "gzip"}, packed
+            )  # fmt: skip
+        crawl(Follower, {"FOCUS_WARC": str(tmp_path)}, addon=True, seeds=[served.url("/page/0/15")])
+        asked = {path for _, path in served.asked}
+        root = served.url("")
+    done = record(WarcImporter(tmp_path / "crawl-00001.warc.gz"), tmp_path / "site.sqlite")
+    site = RecordedSite(tmp_path / "site.sqlite")
+    assert (done.recorded, done.missing, done.finished) == (18, 0, True)
+    assert [site.urls[each] for each in site.roots] == [f"{root}/page/0/15"]
+    others = {csv: (200, "text/csv"), gone: (404, "text/html"), moved: (302, "")}
+    found = {url.removeprefix(root): (int(site.status[n]), site.mimes[n]) for n, url in enumerate(site.urls)}
+    assert found == {**dict.fromkeys(pages, (200, "text/html")), **others}
+    assert asked == found.keys()
+    for path, html in pages.items():
+        hrefs = list(dict.fromkeys(re.findall(r'href="(.*?)"', html)))
+        assert leads_to(site, root + path) == [root + href for href in hrefs], path
 
 
 @pytest.mark.parametrize("options", [{"gzip": True}, {"gzip": False}, {"gzip": True, "warc_version": "WARC/1.1"}])

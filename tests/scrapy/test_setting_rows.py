@@ -65,6 +65,7 @@ VALUES: dict[str, Any] = {
     "FOCUS_STRUCTURED": "Recipe",
     "FOCUS_TARGETS": "csv",
     "FOCUS_TOPIC": '{"keywords": ["seven"]}',
+    "FOCUS_WARC": "seven",
 }
 
 

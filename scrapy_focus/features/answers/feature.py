@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakSet
 
 from scrapy import signals
 
@@ -37,6 +38,11 @@ class KeepAnswers(Feature):
     path
         The file.
 
+    Attributes
+    ----------
+    recalled
+        Requests that were answered by a stored response.
+
     Raises
     ------
     StorageError
@@ -48,6 +54,7 @@ class KeepAnswers(Feature):
 
     def __init__(self, host: Host, path: Path) -> None:
         self.host = host
+        self.recalled: WeakSet[Request] = WeakSet()
         self.kept = KeptAnswers(path, self._states_when_killed)
         host.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
 
@@ -70,6 +77,7 @@ class KeepAnswers(Feature):
         if response.status == HTTPStatus.NOT_MODIFIED and not has_conditions(request):  # it had some before the kill
             return None
         self.host.count("answer/recalled")
+        self.recalled.add(request)
         return response
 
     def _on_downloaded(self, request: Request, response: Response) -> None:
