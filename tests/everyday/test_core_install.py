@@ -166,6 +166,7 @@ def test_a_missing_extra_is_named_in_one_line(
         ("gensim", ["keywords", "--keywords", "k", "--corpus", "d", "--train", "t"], "focus keywords needs gensim: pip"),
         ("ray", ["stop"], 'several machines needs Ray: pip install "scrapy-focus[cluster]"'),
         ("extruct", ["structured", "http://127.0.0.1:9/", "--types", "Recipe"], 'extruct: pip install "scrapy-focus[str'),
+        ("warcio", ["files", "http://127.0.0.1:9/", "--warc"], '--warc needs warcio: pip install "scrapy-focus[warc]"'),
     ],
 )  # fmt: skip
 def test_a_command_ends_with_status_2_and_one_line(

@@ -77,6 +77,8 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
         (FilesCommand, {"about_least": "50 %"}, "from 0 to 1: -a about_least=0.5", "--about-least is '50 %'"),
         (WatchCommand, {"time": "7"}, "such as -a time=30min", "such as --time 30min"),
         (WatchCommand, {"rate": "many"}, "rate is 'many'", "--rate is 'many'"),
+        (FilesCommand, {"warc": "yes", "out": "-"}, "warc needs the folder", "--warc needs the folder"),
+        (TopicCommand, {"warc": "yes", "out": "pages.jsonl"}, "warc needs the folder", "--warc needs the folder"),
         (ImportantCommand, {"words": "a"}, "-a words=cheese,wine", "--words cheese,wine"),
         (StructuredCommand, {"per_host": "0"}, "per_host is '0'", "--per-host is '0'"),
         (TopicCommand, {"keywords": ""}, "Give -a about=SENTENCE", "Give --about SENTENCE"),

@@ -14,7 +14,10 @@ from scrapy.settings import Settings
 import scrapy_focus
 
 COMMANDS = {each.name: each for each in entry_points(group="scrapy.commands") if each.name.startswith("focus-")}
-HEADINGS = {"Usage", "Options", "Global Options", "Sources Other Than The Site Itself, One Of"}
+HEADINGS = {
+    "Usage", "Options", "Global Options", "Sources Other Than The Site Itself, One Of",
+    "Limits", "Scope", "Access", "Contents", "Watching",
+}  # fmt: skip
 
 
 @pytest.mark.few(4)

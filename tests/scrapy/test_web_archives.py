@@ -1,4 +1,4 @@
-"""Web archives of crawls (``FOCUS_WARC``) have every answer once, as the server sent it, and no secret."""
+"""Web archives of crawls (``FOCUS_WARC``, ``--warc``) have every answer once, as the server sent it, and no secret."""
 
 from __future__ import annotations
 
@@ -385,7 +385,7 @@ def test_a_full_disk_ends_the_crawl(site: MockSite, tmp_path: Path, monkeypatch:
 def test_kill_and_resume(tmp_path: Path) -> None:
     """What arrived before a kill is stored; the next run has a file of its own, with what was missing."""
     with MockSite() as site:
-        words = ["-m", "scrapy_focus", "important", site.url("/page/0/30"), "--out", "out", "-s", "FOCUS_WARC=out"]
+        words = ["-m", "scrapy_focus", "important", site.url("/page/0/30"), "--out", "out", "--warc"]
         words += ["-s", "DOWNLOAD_DELAY=0", "-s", "FOCUS_PUBLIC_ONLY=False"]
         site.hold(12)
         process = Forked([sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

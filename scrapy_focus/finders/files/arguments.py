@@ -18,7 +18,7 @@ from scrapy_focus.finders.kit.arguments.about import (
     topic_about,
 )
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
-from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+from scrapy_focus.finders.kit.arguments.finder_arguments import FolderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
     read_least_relevance,
     read_one,
@@ -52,7 +52,7 @@ def _read_types(given: str, called: Called) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesArguments(FinderArguments):
+class FilesArguments(FolderArguments):
     """Values of the arguments of a search for files."""
 
     root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
-from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+from scrapy_focus.finders.kit.arguments.finder_arguments import FolderArguments
 from scrapy_focus.finders.kit.arguments.readers import read_text, roots_reader
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _read_words(given: str, called: Called) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportantArguments(FinderArguments):
+class ImportantArguments(FolderArguments):
     """Values of the arguments of a search for important pages."""
 
     root: Starts = argument(roots_reader("important"), option=POSITIONAL)

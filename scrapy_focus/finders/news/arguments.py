@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
-from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
+from scrapy_focus.finders.kit.arguments.finder_arguments import FolderArguments
 from scrapy_focus.finders.kit.arguments.readers import (
     read_hours,
     read_rate,
@@ -31,7 +31,7 @@ def _read_age(given: str, called: Called) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewsArguments(FinderArguments):
+class NewsArguments(FolderArguments):
     """Values of the arguments of a watch."""
 
     root: Starts = argument(roots_reader("news"), option=POSITIONAL)

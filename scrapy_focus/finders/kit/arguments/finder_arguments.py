@@ -51,6 +51,18 @@ class FinderArguments(LimitArguments, ScopeArguments, AccessArguments, ContentAr
 
 
 @dataclass(frozen=True, kw_only=True)
+class FolderArguments(FinderArguments):
+    """Values of the arguments of a finder that writes into a folder, or else to standard output."""
+
+    out: str = argument(read_text)
+
+    @property
+    def found_in(self) -> Path | None:
+        """The folder, ``None`` for standard output."""
+        return None if self.out == "-" else Path(self.out).absolute()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListArguments(FinderArguments):
     """Values of the arguments of a finder that writes a list to a file, or into a folder with its page."""
 
