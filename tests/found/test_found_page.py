@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import hashlib
 import json
 import re
@@ -12,15 +13,18 @@ from urllib.parse import unquote
 
 import pytest
 
+from scrapy_focus.core.abilities import PolicyTable
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.problems import see
 from scrapy_focus.finders.files.found_files import read_list
+from scrapy_focus.finders.important.link_book import LinkBook
 from scrapy_focus.finders.kit.page.curve import curve
 from scrapy_focus.finders.kit.page.page import page
 from scrapy_focus.finders.kit.page.paid import Paid, paid
+from scrapy_focus.finders.kit.page.policy_tables import Said, write_tables
 from scrapy_focus.finders.kit.page.report import Broken
 from scrapy_focus.finders.kit.page.tables import traffic_table
-from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key
+from scrapy_focus.finders.kit.records.notes import Answer, NoteBook, link_key, read_notes
 from scrapy_focus.finders.outputs import report_of, write_report
 from tests.found.foundfolders import (
     EVIL,
@@ -89,8 +93,10 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "About 2 files are left to find: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",
         "12 links were found but not followed.",
-        "links like “Download (… kB)” on pages like /publication/… 5 5 100",
-        "Half of the files were found with the first 5 requests.",
+        "links like “Download (… kB)” on pages like /publication/… 5 files with 5 requests",
+        "“Download (1 kB)” on statistics.example.org/publication/1 led to 1.csv "
+        "“Download (2 kB)” on statistics.example.org/publication/2 led to 2.csv",
+        "Half of the files (the dot) were found with the first 5 requests.",
         "1 link: robots.txt forbids it.",
         "Delay 1 second between requests to a host",
         "1 link: unwanted type: video/mp4.",
@@ -123,12 +129,14 @@ def test_the_page_is_self_contained(tmp_path: Path) -> None:
 
 
 def test_it_can_be_read_without_seeing_it(tmp_path: Path) -> None:
-    """Tables have headers with a scope, the figure a title, sections a heading, and ids are unique."""
+    """Tables have headers with a scope, the figure a title, sections a heading, bars a number, and ids are unique."""
     broken = [hit(n)._replace(status=404, files=0.0, error="http_error") for n in range(7, 9)]
-    reader = read(make(tmp_path, [line(1), line(2)], [hit(1), hit(2), *broken], reason="finished", waiting=0))
+    lines = [line(1, crawl=1), line(2, crawl=1), line(3, crawl=1, url=f"{SITE}/3.pdf", mime="")]
+    reader = read(make(tmp_path, lines, [hit(1), hit(2), *broken], reason="finished", waiting=0))
     assert all(attributes["scope"] in ("col", "row") for attributes in reader.all("th"))
-    (svg,) = reader.all("svg")
-    assert svg["role"] == "img"
+    assert [svg.get("role") for svg in reader.all("svg") if "aria-hidden" not in svg] == ["img"]
+    assert {svg.get("class") for svg in reader.all("svg") if "aria-hidden" in svg} == {"bar"}
+    assert "Type Files Size csv 2 3.0 kB pdf 1 3.0 kB" in reader.text
     ids = [value for _, attributes in reader.elements if (value := attributes.get("id"))]
     assert len(ids) == len(set(ids))
     for _, attributes in reader.elements:
@@ -145,7 +153,10 @@ def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Pat
     reader = Reader(html.decode())
     assert html.count(b"<script") == 2  # the data and ours
     assert not reader.all("img")
-    assert len(reader.all("svg")) <= 1
+    assert len([svg for svg in reader.all("svg") if svg.get("class") != "bar"]) <= 1
+    assert {name for svg in reader.all("svg") + reader.all("rect") for name in svg} <= {
+        "class", "viewbox", "preserveaspectratio", "aria-hidden", "role", "aria-labelledby", "width", "height"
+    }  # fmt: skip
     for link in reader.all("a"):
         href = link["href"]
         assert href is not None
@@ -307,10 +318,11 @@ def test_the_page_of_a_topic(tmp_path: Path) -> None:
         "The crawl followed 8 links with 8 requests, and found 5 pages on the topic (62.5 per 100 requests).",
         "The number of pages left to find is unknown.",
         "Bees 1 h1.example/bees en 55 % h1.example Honey 1 on statistics.example.org/list",
-        "en 5 62 %",
+        "h0.example 1 60 % h1.example 1 55 %",
         "5 pages found with 8 requests",
-        "links like “Honey …” on pages like /list 5 8 62",
-        "honey 5 8 62",
+        "links like “Honey …” on pages like /list 5 pages with 8 requests",
+        "“Honey 0” on statistics.example.org/list led to h0.example/bees",
+        "honey 5 8",
     ):
         assert said in reader.text, said
     assert "Bees 6" not in reader.text
@@ -363,7 +375,7 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
         "Soup of leeks h2.example/soup/2 Recipe",
         "Two soups h0.example/soup/0 Recipe, NewsArticle 1 h0.example",
         "Recipe 4 3 3 NewsArticle 1 1 1",
-        "h0.example 1 1 2 h1.example 5 1 1 h2.example 1 1 1",
+        "h0.example 2 1 1 h1.example 1 1 5 h2.example 1 1 1",
         "Organization 1,234 WebSite 2",
         "3 pages found with 9 requests",
     ):
@@ -468,22 +480,105 @@ def test_links_are_grouped_by_their_texts() -> None:
     ]
     answers += [Answer(url=f"{SITE}/page/{n}", sent=2, anchor=f"Page {n}", page=f"{SITE}/") for n in range(10)]
     assert paid(answers) == [
-        Paid("links like “Download (… kB)” on pages like /publication/…", 30, 34),
-        Paid("links to pdf on pages like /de/news/…", 4, 4), Paid("", 0, 20),
+        Paid("links like “Download (… kB)” on pages like /publication/…", 30, 34, (hit(0), hit(1))),
+        Paid("links to pdf on pages like /de/news/…", 4, 4, (answers[34], answers[35])), Paid("", 0, 20),
     ]  # fmt: skip
     assert paid([]) == []
+
+
+def test_the_two_examples_are_from_different_pages() -> None:
+    """Unless one page has all of the links; a single link is the only example."""
+    same = [hit(n, page=f"{SITE}/list") for n in range(3)]
+    (found,) = paid([*same, hit(3, page=f"{SITE}/list/")])
+    assert found.examples == (same[0], hit(3, page=f"{SITE}/list/"))
+    assert paid(same)[0].examples == (same[0], same[1])
+    assert paid(same[:1])[0].examples == (same[0],)
+
+
+def test_kinds_and_places_are_bars(tmp_path: Path) -> None:
+    """As long as their numbers, by number and by size; eight are shown, the others folded, and the rest is summed up."""
+    lines = [
+        line(n, url=f"{SITE}/{n}.k{kind:02}", mime="", path="", size=1000)
+        for kind in range(45)
+        for n in range(100 * kind, 101 * kind + 1)
+    ]
+    report = report_of(make(tmp_path, lines))
+    kinds, *_ = [table for table in report.output.sums(report.sums) if table is not None]
+    first, second, *_, last = kinds.rows
+    assert [(cell.text, cell.bar) for cell in first.cells] == [("45", 100.0), ("45.0 kB", 100.0)]
+    assert [(cell.text, cell.bar) for cell in second.cells] == [("44", 97.8), ("44.0 kB", 97.8)]
+    assert (last.head, [(cell.text, cell.bar) for cell in last.cells]) == (
+        "5 others",
+        [("15", None), ("15.0 kB", None)],
+    )
+    reader = read(tmp_path)
+    assert reader.text.index("By type") < reader.text.index("33 more") < reader.text.index("The name links to the file")
+    bars = [rect["width"] for rect in reader.all("rect")]
+    assert bars[:4] == ["100.0", "100.0", "97.8", "97.8"]
+
+
+def test_what_is_looked_at_first_comes_first(tmp_path: Path) -> None:
+    """Result, curve, kinds and places, the list, links that paid off, skips; what is about the machinery is folded."""
+    table = PolicyTable("arms", ("arm", "n"), [("a", 1)])
+    write_tables(tmp_path, Said("P", 0.0, [table]))
+    ignored = {"host": "a", "name": "b", "links": 1, "pairs": 1, "is_believed": True}
+    lines = [line(1), line(2, url=f"{SITE}/2.pdf", mime="")]
+    html = page(report_of(make(tmp_path, lines, [hit(1)], reason="finished", parameters=[ignored]))).decode()
+    assert re.findall(r'<h2 id="([\w-]+)">', html) == [
+        "result", "harvest", "places", "files", "paid-links", "skips", "copies", "requests", "policy", "about"
+    ]  # fmt: skip
+    assert re.findall(r'<details><summary><h2 id="(\w+)"', html) == ["copies", "requests", "policy", "about"]
+
+
+def test_older_notes_have_a_page(tmp_path: Path) -> None:
+    """Notes without pages and texts of links, or of a version that noted more, are enough for it."""
+    make(tmp_path, [line(1), line(2)])
+    path = tmp_path / ".focus" / "log" / "1-1.jsonl.gz"
+    path.parent.mkdir(parents=True)
+    noted = [
+        {"kind": "run", "roots": [SITE]},
+        {"kind": "outcome", "url": f"{SITE}/files/1.csv", "status": 200, "sent": 1, "files": 1.0},
+        {"kind": "outcome", "url": f"{SITE}/files/2.pdf", "status": 200, "sent": 1, "files": 1.0, "later": [1]},
+        {"kind": "state", "reason": "finished"},
+    ]
+    path.write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in noted).encode()))
+    text = read(tmp_path).text
+    assert "links to csv 1 file with 1 request A link without text led to 1.csv" in text
+    assert "links to pdf 1 file with 1 request A link without text led to 2.pdf" in text
 
 
 def test_the_curve_ends_where_the_crawl_did() -> None:
     """It rises from zero to all files and requests, in a few hundred points."""
     answers = [hit(n, sent=2, files=float(n % 3 == 0)) for n in range(3000)]
-    drawn = curve(answers)
+    drawn = curve(answers, [answer.files for answer in answers])
     assert drawn is not None
-    assert (drawn.requests, drawn.files, drawn.half) == (6000, 1000, 2996)
+    assert (drawn.requests, drawn.found, drawn.half) == (6000, 1000, 2996)
     points = [tuple(map(float, point.split(","))) for point in drawn.points.split()]
     assert len(points) < 300
     assert points == sorted(points, key=lambda point: (point[0], -point[1]))
-    assert curve([hit(1, files=0.0)]) is None
+    assert curve([hit(1)], [0.0]) is None
+    assert curve([], []) is None
+
+
+def test_the_curve_of_important_pages_is_of_importance(tmp_path: Path) -> None:
+    """In per cent of that of all known pages; a page that was reached twice counts once."""
+    urls = [f"{SITE}/{n}" for n in range(6)]  # the last one was not fetched
+    book = LinkBook(tmp_path, resumes=False)
+    for n in range(5):
+        book.note(n, urls[n], came="page", links={5: (urls[5], "5")} if n == 0 else {0: (urls[0], "0")})
+    notes = NoteBook(tmp_path)
+    notes.begin({"spider": "important"})
+    for url in [*urls[:5], f"{SITE}/again"]:
+        notes.outcome(Answer(url=url, status=200, sent=1, files=1.0, moved_to=urls[0] if url.endswith("again") else ""))
+    notes.close()
+    output = report_of(tmp_path).output
+    importance = {each.url: each.importance for each in output.finds}
+    whole = sum(importance.values()) + next(each.importance for each in output.ranking if not each.is_fetched)
+    shares = output.worth(read_notes(tmp_path).answers)
+    assert shares == [pytest.approx(100 * importance[url] / whole) for url in urls[:5]] + [0]
+    assert shares[0] > 1.5 * shares[1]
+    text = read(tmp_path).text
+    assert f"Importance over time {sum(shares):.0f} % of the importance found with 6 requests, half of it with" in text
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def look(
         (hostile_topic, 360, "dark"),
         (hostile_importance, 360, "light"),
         (hostile_importance, 1440, "dark"),
-        (hostile_structured, 360, "dark"),
+        (hostile_structured, 400, "dark"),
+        (hostile_structured, 1280, "light"),
         (hostile_structured, 768, "light"),
     ],
 )
@@ -112,9 +113,9 @@ def test_the_list_can_be_searched_sorted_and_filtered(browser: Any, tmp_path: Pa
         page.wait_for_function("said => document.getElementById('hits').textContent === said", arg=said)
 
     hits("5,000 of 5,000 files")
-    assert names() == [f"{n}.{kinds[n % 2]}" for n in range(1, 26)]
+    assert names() == [f"{n}.{kinds[n % 2]}" for n in range(1, 11)]
     page.click(".more")
-    assert len(names()) == 125
+    assert len(names()) == 110
     page.click("th[data-by=size] button")
     assert names()[0] == "5000.csv"
     page.click("th[data-by=size] button")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.important.ranking import RankedPage
     from scrapy_focus.finders.kit.page.output import FoundThrough
     from scrapy_focus.finders.kit.page.sums import Sums
-    from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.kit.records.notes import Answer, Notes
 
 _NEXT = 50  # pages not fetched that are listed
 
@@ -31,7 +31,7 @@ class ImportantOutput(Output):
     about = "importance"
     spider = "important"
     lists = (GRAPH,)
-    has_curve = False
+    harvested = "importance"
     has_kinds = False
     has_several_links = True
     table_name = "importance.csv"
@@ -53,6 +53,12 @@ class ImportantOutput(Output):
 
     def counts_as_found(self, notes: Notes) -> set[str] | None:
         return None
+
+    def worth(self, answers: Sequence[Answer]) -> list[float]:
+        """Return the importance of the page of each outcome, in per cent of that of all known pages."""
+        everything = sum(page.importance for page in self.ranking) or 1.0
+        left = {page.url: page.importance for page in self.finds}  # a page counts once
+        return [100 * left.pop(answer.moved_to or answer.url, 0.0) / everything for answer in answers]
 
     def summary(self, sums: Sums) -> str:
         n_links = sum(page.links for page in self.ranking)

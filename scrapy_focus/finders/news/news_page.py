@@ -15,6 +15,7 @@ from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
 from scrapy_focus.finders.kit.page.fresh import FRESH
 from scrapy_focus.finders.kit.page.policy_tables import on_page
+from scrapy_focus.finders.kit.page.sums import bar_of
 from scrapy_focus.finders.kit.page.words import delay_text, ending, said_of, size_text, span, starts_of
 from scrapy_focus.finders.kit.records.folder_names import NEWS
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins of a drawing
 _HOURS = 168  # hours that are drawn
-_SHOWN = 50  # articles
+_SHOWN = 30  # articles
 _PAGES = 30  # watched pages that are shown
 _HUBS = 15  # pages with new articles that are shown
 _DAYS = 14  # days whose requests are shown
@@ -214,7 +215,8 @@ def _line(watched: Watched) -> Line | None:
 
 
 def _hubs(watched: Watched) -> Table | None:
-    rows = [Row(bare(url), [Cell(f"{n:,}")], web_link(url)) for url, n in watched.hubs[:_HUBS]]
+    most = watched.hubs[0][1] if watched.hubs else 0
+    rows = [Row(bare(url), [Cell(f"{n:,}", bar=bar_of(n, most))], web_link(url)) for url, n in watched.hubs[:_HUBS]]
     where = ", ".join(f"{n:,} on {_BY[by]}" for by, n in watched.by)
     if not rows:
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
-from scrapy_focus.finders.kit.page.sums import ROWS
+from scrapy_focus.finders.kit.page.sums import ROWS, SECTIONS, bar_of, sums_table
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 from scrapy_focus.finders.structured.entities import host_sums, read_entities, types_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.finders.kit.page.sums import Sums
     from scrapy_focus.finders.kit.records.notes import Notes
-    from scrapy_focus.finders.structured.entities import FoundEntity, HostSum
+    from scrapy_focus.finders.structured.entities import FoundEntity
 
 _TYPES = 50  # types of entities that have a column
 
@@ -56,7 +56,13 @@ class StructuredOutput(Output):
         return f"{there}; {found:,} of them {inflected(found, 'has', 'have')} {what}{on}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
-        return [self._by_type(), self._by_host()]
+        is_one_host = len(sums.hosts) == 1
+        yield self._by_type()
+        yield self._by_host()
+        yield sums_table(
+            "sections", SECTIONS, ["Section", "Entities", "Values"], sums.sections if is_one_host else [],
+            measure=lambda entities, values: f"{values:,}", states={},
+        )  # fmt: skip
 
     def _by_type(self) -> Table | None:
         """Return the number of entities of each type; one of several types counts for each."""
@@ -67,34 +73,33 @@ class StructuredOutput(Output):
                 pages[name].add(entity.url)
                 hosts[name].add(entity.host)
         counts = types_of(self.finds).most_common()
-        rows = [
-            Row(
-                printable(name),
-                [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")],
-            )
-            for name, n in counts[:ROWS]
-        ]
-        caption = f"By type; an entity of several types counts for each.{first_of(len(counts), ROWS)}"
-        if not rows:
+        if len(counts) < 2:
             return None
+        longest = counts[0][1]
+        rows = [
+            Row(printable(name), [
+                Cell(f"{n:,}", bar=bar_of(n, longest)), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}"),
+            ])
+            for name, n in counts[:ROWS]
+        ]  # fmt: skip
+        caption = f"By type; an entity of several types counts for each.{first_of(len(counts), ROWS)}"
         return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows)
 
     def _by_host(self) -> Table | None:
-        """Return for each host the numbers of pages read, of pages with entities, and of entities."""
-
-        def row(name: str, hosts: Sequence[HostSum]) -> Row:
-            sums = (
-                sum(each.pages for each in hosts),
-                sum(each.with_entities for each in hosts),
-                sum(each.entities for each in hosts),
-            )
-            return Row(name, [Cell(f"{n:,}") for n in sums])
-
-        rows = [row(printable(each.host) or "(unknown)", [each]) for each in self.hosts[:ROWS]]
-        if rest := self.hosts[ROWS:]:
-            rows.append(row(counted(len(rest), "other"), rest))
-        heads = ["Host", "Pages read", "With entities", "Entities"]
-        return Table("hosts", "By host", heads, rows) if len(self.hosts) > 1 else None
+        """Return for each host with entities the numbers of entities, of pages with entities, and of pages read."""
+        hosts = [host for host in self.hosts if host.entities]
+        if len(hosts) < 2:
+            return None
+        longest = hosts[0].entities
+        rows = [
+            Row(printable(host.host) or "(unknown)", [
+                Cell(f"{host.entities:,}", bar=bar_of(host.entities, longest)), Cell(f"{host.with_entities:,}"),
+                Cell(f"{host.pages:,}"),
+            ])
+            for host in hosts[:ROWS]
+        ]  # fmt: skip
+        caption = f"By host.{first_of(len(hosts), ROWS)}"
+        return Table("hosts", caption, ["Host", "Entities", "With entities", "Pages read"], rows)
 
     def types(self) -> set[str]:
         return {name for entity in self.finds for name in entity.types}

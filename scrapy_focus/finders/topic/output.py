@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, inflected
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
-from scrapy_focus.finders.kit.page.sums import sums_table
+from scrapy_focus.finders.kit.page.sums import SECTIONS, sums_table
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.finders.topic.pages import read_pages
 
@@ -52,12 +52,14 @@ class TopicOutput(Output):
         return f"{there}; {n_found:,} of them {inflected(n_found, 'is', 'are')} on the topic{on}."
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
+        is_one_host = len(sums.hosts) == 1
         for name, said, head, added_up in (
             ("hosts", "By host", "Host", sums.hosts),
             ("kinds", "By language, as declared by the pages", "Language", sums.kinds),
+            ("sections", SECTIONS, "Section", sums.sections if is_one_host else []),
         ):
             yield sums_table(
-                name, said, [head, "Pages", "Relevance"], added_up, states={},
+                name, said, [head, "Pages", "Relevance"], added_up, states={}, adds_up=False,
                 measure=lambda pages, per_cent: f"{per_cent / max(1, pages):.0f} %",
             )  # fmt: skip
 

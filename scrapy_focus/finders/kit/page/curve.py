@@ -1,4 +1,4 @@
-"""Draw the number of files found against the number of requests."""
+"""Draw what was found against the number of requests."""
 
 from __future__ import annotations
 
@@ -27,28 +27,32 @@ class Curve(NamedTuple):
     """The curve as coordinates."""
 
     points: str  # of a polyline
+    area: str  # below it, as the points of a polygon
     across: list[Tick]  # requests
-    up: list[Tick]  # files
+    up: list[Tick]  # finds
     requests: int  # at the end
-    files: int
-    half: int  # requests after which half of the files were found
+    found: int
+    half: int  # requests after which half of that was found
+    half_at: tuple[float, float]  # that point of the line
 
 
-def curve(answers: Sequence[Answer]) -> Curve | None:
-    """Return the harvest curve of a crawl; ``None`` if it found nothing."""
+def curve(answers: Sequence[Answer], worth: Sequence[float]) -> Curve | None:
+    """Return the harvest curve of a crawl, given what each outcome brought; ``None`` if it found nothing."""
     requests = [0, *accumulate(max(0, answer.sent) for answer in answers)]
-    files = [0, *accumulate(int(answer.files > 0) for answer in answers)]
-    if not files[-1] or not requests[-1]:
+    found = [0.0, *accumulate(worth)]
+    if found[-1] <= 0 or not requests[-1]:
         return None
-    half = next(n for n, found in zip(requests, files, strict=True) if 2 * found >= files[-1])
+    half, height = next((n, much) for n, much in zip(requests, found, strict=True) if 2 * much >= found[-1])
     kept = sorted({round(i * (len(requests) - 1) / _POINTS) for i in range(_POINTS + 1)})
-    wide, high = (WIDTH - _LEFT - _RIGHT) / requests[-1], (HEIGHT - _TOP - _BOTTOM) / files[-1]
-    points = " ".join(f"{_LEFT + wide * requests[i]:.1f},{HEIGHT - _BOTTOM - high * files[i]:.1f}" for i in kept)
+    wide, high = (WIDTH - _LEFT - _RIGHT) / requests[-1], (HEIGHT - _TOP - _BOTTOM) / found[-1]
+    base = HEIGHT - _BOTTOM
+    points = " ".join(f"{_LEFT + wide * requests[i]:.1f},{base - high * found[i]:.1f}" for i in kept)
     return Curve(
-        points=points,
+        points=points, area=f"{points} {WIDTH - _RIGHT:.1f},{base:.1f} {_LEFT:.1f},{base:.1f}",
         across=[Tick(_LEFT + wide * n, f"{n:,}") for n in ticks(requests[-1])],
-        up=[Tick(HEIGHT - _BOTTOM - high * n, f"{n:,}") for n in ticks(files[-1])],
-        requests=requests[-1], files=files[-1], half=half,
+        up=[Tick(base - high * n, f"{n:,}") for n in ticks(max(1, int(found[-1])))],
+        requests=requests[-1], found=round(found[-1]), half=half,
+        half_at=(round(_LEFT + wide * half, 1), round(base - high * height, 1)),
     )  # fmt: skip
 
 

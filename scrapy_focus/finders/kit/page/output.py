@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from scrapy_focus.finders.kit.records.notes import Notes
+    from scrapy_focus.finders.kit.records.notes import Answer, Notes
     from scrapy_focus.finders.kit.sheets.tables import Table
 
 
@@ -73,8 +73,9 @@ class Output(ABC):
     fruitless: ClassVar[str] = ""
     #: What words in link texts led to; "" if the page has no table of words.
     led_to: ClassVar[str] = ""
-    #: Whether the page has the curve of finds, and a menu to choose one kind.
-    has_curve: ClassVar[bool] = True
+    #: What the curve shows, in per cent of all known; "": the number of finds.
+    harvested: ClassVar[str] = ""
+    #: Whether the page has a menu of kinds.
     has_kinds: ClassVar[bool] = True
     #: Whether the list names several links that led to a find.
     has_several_links: ClassVar[bool] = False
@@ -95,6 +96,10 @@ class Output(ABC):
     def counts_as_found(self, notes: Notes) -> set[str] | None:
         """Return the URLs that count as found by the last crawl; ``None``: as in its notes."""
         return {find.url for find in self.finds}
+
+    def worth(self, answers: Sequence[Answer]) -> list[float]:
+        """Return what each outcome adds to the curve."""
+        return [float(answer.files > 0) for answer in answers]
 
     @abstractmethod
     def summary(self, sums: Sums) -> str:

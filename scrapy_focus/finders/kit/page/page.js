@@ -5,7 +5,7 @@
   const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE, CUT] = Array(12).keys();
   const rated = document.querySelector(".files thead th[data-by=relevance]");
   const [RELEVANCE, WORDS] = [CUT + 1, CUT + 2], LINKS = CUT + (rated ? 3 : 1);
-  const FIRST = 25, STEP = 100, nouns = noun.replace(/y$/, "ie") + "s";
+  const FIRST = 10, STEP = 100, nouns = noun.replace(/y$/, "ie") + "s";
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
   const [search, kind, state] = ["search", "kind", "state"].map(id => document.getElementById(id));
   const hits = document.getElementById("hits");
@@ -78,11 +78,17 @@
     lead(make(line, "td", "", "place"), texts[row[PLACE]], "");
     const page = web(texts[row[PAGE]]), cell = make(line, "td", "", "far");
     lead(cell, texts[row[ANCHOR]] || (page ? "a link" : ""), "");
-    if (page) lead(cell, "on ", "", "on").append(lead(cell, short(page), page));
+    if (page) {
+      cell.append(" ");
+      lead(cell, "on ", "", "on").append(lead(cell, short(page), page));
+    }
     for (let at = LINKS; at < row.length; at += 2) {
       const also = make(cell, "span", "", "also"), other = web(texts[row[at]]);
       lead(also, texts[row[at + 1]] || "a link", "");
-      if (other) lead(also, "on ", "", "on").append(lead(also, short(other), other));
+      if (other) {
+        also.append(" ");
+        lead(also, "on ", "", "on").append(lead(also, short(other), other));
+      }
     }
     return line;
   };

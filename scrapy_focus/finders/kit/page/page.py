@@ -18,13 +18,13 @@ from scrapy_focus.core.printable import NAME, PARAGRAPH, REASON, counted, inflec
 from scrapy_focus.core.shown_urls import bare, web_link
 from scrapy_focus.finders.kit.page.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.finders.kit.page.frame import made_environment, policy_of, source
+from scrapy_focus.finders.kit.page.paid_kinds import paid_kinds
 from scrapy_focus.finders.kit.page.policy_tables import on_page
 from scrapy_focus.finders.kit.page.sums import STATES
 from scrapy_focus.finders.kit.page.tables import (
     broken_table,
     facts_of,
     ignored_table,
-    paid_table,
     seen_table,
     skips_of,
     traffic_table,
@@ -84,10 +84,10 @@ def page(report: Report) -> bytes:
         kinds=[printable(sum_.name) for sum_ in sums.kinds] if output.has_kinds else [],
         states=[state for state in STATES if state in sums.states],
         sums=[table for table in output.sums(sums) if table is not None],
-        curve=curve(report.notes.answers) if output.has_curve else None,
+        curve=curve(report.notes.answers, output.worth(report.notes.answers)),
         width=WIDTH,
         height=HEIGHT,
-        paid=paid_table(report),
+        paid=paid_kinds(report),
         words=words_table(report),
         seen=seen_table(report),
         waiting=output.waiting(),

@@ -6,7 +6,7 @@ are mostly titles: for these, words are counted instead.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.printable import VALUE
@@ -29,6 +29,7 @@ class Paid(NamedTuple):
     words: str  # their text, or a word in it; "": all links that led to nothing
     found: int
     requests: int
+    examples: tuple[Answer, ...] = ()  # of those that led to a find, two at most
 
 
 def paid(answers: Sequence[Answer]) -> list[Paid]:
@@ -38,20 +39,28 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
     """
     texts = [text_like(answer.anchor, VALUE) for answer in answers]
     common = _common(texts, answers)
-    sums: dict[str, list[int]] = {}
+    finds: dict[str, list[Answer]] = defaultdict(list)
+    requests: Counter[str] = Counter()
     for answer, text in zip(answers, texts, strict=True):
         pages = pages_like(answer.page, VALUE)
         if text in common:
             words = links_like(text, "", pages)
         else:
             words = links_like("", extension(answer.url)[:VALUE], pages)
-        total = sums.setdefault(words, [0, 0])
-        total[0] += answer.files > 0
-        total[1] += answer.sent
-    found = [Paid(words, *numbers) for words, numbers in sums.items() if numbers[0]]
+        requests[words] += answer.sent
+        if answer.files > 0:
+            finds[words].append(answer)
+    found = [Paid(words, len(alike), requests[words], _examples(alike)) for words, alike in finds.items()]
     found.sort(key=lambda each: (-each.found, each.requests, each.words))
-    fruitless = sum(requests for files, requests in sums.values() if not files)
+    fruitless = requests.total() - sum(each.requests for each in found)
     return [*found, Paid("", 0, fruitless)] if fruitless else found
+
+
+def _examples(finds: Sequence[Answer]) -> tuple[Answer, ...]:
+    """Return the first find of a group, and the first one from another page, or else the second."""
+    first, *others = finds
+    other = next((each for each in others if each.page != first.page), None)
+    return (first, *([other] if other else others[:1]))
 
 
 def _common(texts: Sequence[str], answers: Sequence[Answer]) -> set[str]:

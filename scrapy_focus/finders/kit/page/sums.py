@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 STATES = ("new", "changed", "same", "gone", "unseen")
 ROWS = 40  # of a table of sums
+SECTIONS = "By section: the beginning of the address"  # caption of a table
 
 
 class Sum(NamedTuple):
@@ -55,14 +56,14 @@ def states_of(states: Iterable[str]) -> dict[str, int]:
 
 def sums_table(
     name: str, caption: str, heads: Sequence[str], sums: Sequence[Sum], *, measure: Callable[[int, int], str],
-    states: Mapping[str, int],
+    states: Mapping[str, int], adds_up: bool = True,
 ) -> Table | None:  # fmt: skip
-    """Return a table of sums; ``None`` if it would have nothing to show.
+    """Return a table of sums with a bar for each number; ``None`` for a single row, which says nothing new.
 
     Parameters
     ----------
     name
-        Name of the table on its page; ``hosts`` needs several rows.
+        Name of the table on its page.
     caption
         Text above the table.
     heads
@@ -73,19 +74,36 @@ def sums_table(
         Formats a number of finds and the sum of their measures.
     states
         States of all finds; each has a column, unless all finds are new.
+    adds_up
+        Whether the formatted measure is a part of a whole, and so has a bar.
     """
-    if not sums or (name == "hosts" and len(sums) == 1):
+    if len(sums) < 2:
         return None
     shown = [state for state in STATES if state in states] if set(states) - {"new"} else []
+    most_files, most_size = max(each.files for each in sums), max(each.size for each in sums)
 
-    def row(name: str, alike: Sequence[Sum]) -> Row:
+    def row(name: str, alike: Sequence[Sum], *, has_bars: bool = True) -> Row:
         files, size = sum(each.files for each in alike), sum(each.size for each in alike)
         return Row(name, [
-            Cell(f"{files:,}"), Cell(measure(files, size)),
+            Cell(f"{files:,}", bar=bar_of(files, most_files) if has_bars else None),
+            Cell(measure(files, size), bar=bar_of(size, most_size) if has_bars and adds_up else None),
             *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in shown),
         ])  # fmt: skip
 
     rows = [row(printable(each.name) or "(unknown)", [each]) for each in sums[:ROWS]]
     if rest := sums[ROWS:]:
-        rows.append(row(counted(len(rest), "other"), rest))
+        rows.append(row(counted(len(rest), "other"), rest, has_bars=False))
     return Table(name, caption, [*heads, *(state.capitalize() for state in shown)], rows)
+
+
+def bar_of(number: float, longest: float) -> float:
+    """Return the length of a bar, where the longest has 100; a number above 0 is never invisible.
+
+    Examples
+    --------
+    >>> bar_of(3, 4), bar_of(1, 10_000), bar_of(0, 0)
+    (75.0, 0.5, 0.0)
+    """
+    if number <= 0 or longest <= 0:
+        return 0.0
+    return round(min(100.0, max(0.5, 100 * number / longest)), 1)

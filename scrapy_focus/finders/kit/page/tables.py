@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import NAME, PARAGRAPH, counted, printable
 from scrapy_focus.core.shown_urls import web_link
-from scrapy_focus.finders.kit.page.paid import paid, words_paid
-from scrapy_focus.finders.kit.page.sums import ROWS
+from scrapy_focus.finders.kit.page.paid import words_paid
+from scrapy_focus.finders.kit.page.sums import ROWS, bar_of
 from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, starts_of
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.finders.kit.page.paid import Paid
     from scrapy_focus.finders.kit.page.report import Broken, Report, Traffic
 
 _BROKEN = 500  # broken links that are listed
@@ -24,7 +23,7 @@ _REASONS = 25  # reasons for skipping that are listed
 _LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # other hosts that are named
 _SEEN = 30  # types not looked for that are listed
-_PAID = 15  # kinds of links
+_WORDS = 15  # words in link texts that are listed
 _STATUSES = 12  # statuses that have a column
 _UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not requested"}
 
@@ -41,39 +40,20 @@ def seen_table(report: Report) -> Table | None:
     return Table("seen", caption, ["Type", "Entities"], rows)
 
 
-def paid_table(report: Report) -> Table | None:
-    """Return which kinds of links led to finds; ``None`` without notes, and where nearly all did."""
-    fruitless = report.output.fruitless
-    kinds = paid(report.notes.answers) if fruitless else []
-    rows = [_paid_row(each.words or fruitless, [each]) for each in kinds[:_PAID]]
-    if rest := kinds[_PAID:]:
-        rows.append(_paid_row("all other links", rest))
-    caption = "Kinds of links, and what following them found. … stands for any number."
-    if not rows:
-        return None
-    return Table("paid", caption, ["Links", *_paid_heads(report)], rows)
-
-
 def words_table(report: Report) -> Table | None:
     """Return which words in link texts led to finds; ``None`` if none did."""
     led_to = report.output.led_to
-    words = words_paid(report.notes.answers) if led_to else []
-    rows = [_paid_row(printable(each.words), [each]) for each in words[:_PAID]]
+    words = words_paid(report.notes.answers)[:_WORDS] if led_to else []
+    rows = [
+        Row(printable(each.words), [
+            Cell(f"{each.found:,}", bar=bar_of(each.found, words[0].found)), Cell(f"{each.requests:,}"),
+        ])
+        for each in words
+    ]  # fmt: skip
     caption = f"Words in the texts of links that led to {led_to}, and what following these links found."
     if not rows:
         return None
-    return Table("words", caption, ["Word", *_paid_heads(report)], rows)
-
-
-def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
-    found, requests = sum(each.found for each in alike), sum(each.requests for each in alike)
-    rate = f"{100 * found / requests:.0f}" if requests else "-"
-    return Row(name, [Cell(f"{found:,}"), Cell(f"{requests:,}"), Cell(rate)])
-
-
-def _paid_heads(report: Report) -> list[str]:
-    nouns = f"{report.noun.capitalize()}s"
-    return [nouns, "Requests", f"{nouns} per 100 requests"]
+    return Table("words", caption, ["Word", f"{report.noun.capitalize()}s", "Requests"], rows)
 
 
 def skips_of(report: Report) -> list[str]:

@@ -23,6 +23,7 @@ class Cell(NamedTuple):
     link: str = ""  # its target, "" for none
     summary: str = ""  # of the fold-out list below
     more: Sequence[Lead] = ()  # the content of that list
+    bar: float | None = None  # the length of a bar beside the text, from 0 to 100; None: no bar
 
 
 class Row(NamedTuple):
