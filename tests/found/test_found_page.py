@@ -392,6 +392,24 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
     assert not (folder / "files.csv").exists()
 
 
+def test_entities_about_something_are_ordered_by_relevance(tmp_path: Path) -> None:
+    """Each has a bar; only pages on the topic count as found, and entities that were not judged come last."""
+    relevance = [0.2, None, 0.9, 0.5, 7]
+    lines = [entity_line(n, "Recipe", relevance=value) for n, value in enumerate(relevance)]
+    answers = [Answer(url=each["url"], status=200, mime="text/html", sent=1, files=1.0, page=f"{SITE}/list", anchor="Soup")
+               for each in lines]  # fmt: skip
+    folder = make_structured(tmp_path, lines, answers, reason="finished")
+    reader = read(folder)
+    assert "The crawl followed 5 links with 5 requests, and found 2 pages with entities on the topic" in reader.text
+    assert "The entities are ordered by the relevance of their pages, from 0 to 1." in reader.text
+    assert [each["value"] for each in reader.all("meter")] == ["90", "50", "20"]
+    assert "Soup 2 h2.example/soup/2 Recipe 2 90 % h2.example" in reader.text
+    assert [row[12] for row in data_of(page(report_of(folder)))["rows"]] == [90, 50, 20, -1, -1]
+    plain = make_structured(tmp_path / "plain", [entity_line(n, "Recipe") for n in range(2)], answers)
+    assert "Relevance" not in read(plain).text
+    assert not read(plain).all("meter")
+
+
 def test_structured_data_of_which_nothing_was_found(tmp_path: Path) -> None:
     """The notes of the crawl identify it, and list other types."""
     answers = [Answer(url=f"{SITE}/", status=200, mime="text/html")]

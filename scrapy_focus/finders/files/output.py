@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.files.found_files import read_list
-from scrapy_focus.finders.kit.page.output import Column, Columns, Output
+from scrapy_focus.finders.kit.page.output import Column, Columns, Output, irrelevance
 from scrapy_focus.finders.kit.page.sums import sums_table
 from scrapy_focus.finders.kit.page.words import said_of, size_text
 
@@ -43,7 +43,7 @@ class FilesOutput(Output):
         self.finds = read_list(folder, notes.crawl)
         self.has_relevance = any(file.relevance is not None for file in self.finds)
         if self.has_relevance:
-            self.finds.sort(key=_irrelevance)
+            self.finds.sort(key=irrelevance)
         self._about = printable(said_of(notes.last_run, "about"))
         self._has_several_hosts = len({file.host for file in self.finds}) > 1
         self.columns = Columns(
@@ -127,8 +127,3 @@ class FilesOutput(Output):
 
     def is_cut(self, find: Listed) -> bool:
         return bool(find.cut)
-
-
-def _irrelevance(file: Listed) -> float:
-    """Return the sort key by which the most relevant files come first, and those that were not judged last."""
-    return 1.0 if file.relevance is None else -file.relevance

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
-from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
+from scrapy_focus.finders.kit.records.lines import lines_of, number_in, share_in, text_in
 from scrapy_focus.web.url_parts import domain_at, parts_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class FoundEntity(NamedTuple):
     anchor: str  # text of the link
     why: str  # why its page was fetched
     at: str  # ISO 8601
+    relevance: float | None = None  # of its page to the topic, from 0 to 1; None: not judged
 
 
 class HostSum(NamedTuple):
@@ -76,6 +77,7 @@ def read_entities(folder: Path) -> list[FoundEntity]:
             types=tuple(each for each in types[:_TYPES] if isinstance(each, str)),
             syntax=text_in(line, "syntax"), values=n_values(values), host=parts_of(url)[0], page=text_in(line, "page"),
             anchor=text_in(line, "anchor"), why=text_in(line, "why"), at=text_in(line, "fetched_at"),
+            relevance=share_in(line, "relevance"),
         )  # fmt: skip
     return [*found.values()]
 

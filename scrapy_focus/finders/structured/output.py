@@ -7,10 +7,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import counted, inflected, printable
-from scrapy_focus.finders.kit.page.output import Column, Columns, Output
+from scrapy_focus.finders.kit.page.output import Column, Columns, Output, irrelevance
 from scrapy_focus.finders.kit.page.sums import ROWS, SECTIONS, bar_of, sums_table
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
+from scrapy_focus.finders.kit.spiders.items import RELEVANT
 from scrapy_focus.finders.structured.entities import host_sums, read_entities, types_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,16 @@ class StructuredOutput(Output):
 
     def __init__(self, folder: Path, notes: Notes) -> None:
         self.finds = read_entities(folder)
+        self.has_relevance = any(entity.relevance is not None for entity in self.finds)
+        if self.has_relevance:
+            self.quality = " with entities on the topic"
+            self.finds.sort(key=irrelevance)
         self.hosts = host_sums(self.finds, notes.answers)
+
+    def counts_as_found(self, notes: Notes) -> set[str] | None:
+        if not self.has_relevance:
+            return super().counts_as_found(notes)
+        return {entity.url for entity in self.finds if (entity.relevance or 0.0) >= RELEVANT}
 
     def summary(self, sums: Sums) -> str:
         pages = sum(host.pages for host in self.hosts)
@@ -54,6 +64,14 @@ class StructuredOutput(Output):
         on = f", on {counted(len(sums.hosts), 'host')}" if self.finds else ""
         what = f"{counted(len(self.finds), 'entity')} of the wanted types"
         return f"{there}; {found:,} of them {inflected(found, 'has', 'have')} {what}{on}."
+
+    def facts(self) -> list[str]:
+        if not self.has_relevance:
+            return []
+        return ["The entities are ordered by the relevance of their pages, from 0 to 1."]
+
+    def relevance(self, find: FoundEntity) -> float | None:
+        return find.relevance
 
     def sums(self, sums: Sums) -> Iterable[Table | None]:
         is_one_host = len(sums.hosts) == 1

@@ -68,7 +68,7 @@ class Output(ABC):
     noun: ClassVar[Literal["file", "page"]] = "page"
     listed_noun: ClassVar[Literal["file", "page", "entity"]] = "page"
     #: Text after a number of pages that were found.
-    quality: ClassVar[str] = ""
+    quality: str = ""
     #: Name of the links that led to no find; "" if the page has no table of kinds of links.
     fruitless: ClassVar[str] = ""
     #: What words in link texts led to; "" if the page has no table of words.
@@ -192,3 +192,9 @@ class Output(ABC):
     def further_columns(self) -> list[str]:
         """Return columns of the table that depend on the finds."""
         return []
+
+
+def irrelevance(find: Any) -> float:
+    """Return the sort key by which the most relevant finds come first, and those that were not judged last."""
+    relevance: float | None = find.relevance
+    return 1.0 if relevance is None else -relevance
