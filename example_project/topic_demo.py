@@ -22,6 +22,7 @@ from rich.table import Table
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.ending import STATUS
+from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.web.domains import domain_of
 
 PROJECT = Path(__file__).parent
@@ -42,8 +43,8 @@ def scrapy(*arguments: str, proxy: str = "") -> None:
         sys.exit(status)
 
 
-def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, str]) -> tuple[list[Any], int]:
-    """Serve a web and crawl it; return the spider's list of pages, and the number of requests received."""
+def crawl(web: MadeUpWeb, folder: Path, arguments: list[str], settings: dict[str, str]) -> tuple[list[Any], int]:
+    """Serve a web and crawl it into a folder; return the spider's list of pages, and the number of requests."""
     quiet = {
         "TELNETCONSOLE_ENABLED": "0",
         "REMOTE_CONTROL_ENABLED": "0",
@@ -52,8 +53,9 @@ def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, s
     }
     options = [word for name, value in (quiet | settings).items() for word in ("-s", f"{name}={value}")]
     with WebServer(web) as server:
-        scrapy("crawl", "topic", *arguments, "-a", f"out={out}", *options, proxy=server.url)
-        return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()], server.requests
+        scrapy("crawl", "topic", *arguments, "-a", f"folder={folder}", *options, proxy=server.url)
+        lines = (folder / PAGES).read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines], server.requests
 
 
 def main() -> None:
@@ -83,10 +85,10 @@ def main() -> None:
     console.print(f"\n[bold]scrapy crawl topic {given}{cap}")
     arguments = [re.sub(r"=(?=\w+\.)", f"={out}/", word) for word in given.split()]
     fast = {"DOWNLOAD_DELAY": "0", "LOGSTATS_INTERVAL": "15"}
-    runs = {"Tree-Frontier": crawl(web, out / "topic.jsonl", [*arguments, *cap.split()], fast | {"FOCUS_SEED": "0"})}
+    runs = {"Tree-Frontier": crawl(web, out / "found", [*arguments, *cap.split()], fast | {"FOCUS_SEED": "0"})}
     console.rule("as many requests, breadth-first")
     plain = fast | {"FOCUS_POLICY": BREADTH_FIRST, "LOG_LEVEL": "CRITICAL"}
-    runs["breadth-first"] = crawl(web, out / "breadth-first.jsonl", arguments, plain)
+    runs["breadth-first"] = crawl(web, out / "breadth-first", arguments, plain)
 
     console.rule("the last relevant pages, and why they were fetched")
     for page in [page for page in runs["Tree-Frontier"][0] if page["relevance"] >= 0.5][-8:]:
@@ -103,7 +105,9 @@ def main() -> None:
         said = [f"{number:,}" for number in numbers]
         table.add_row(name, *said[:3], f"{len(found) / max(1, len(pages)):.0%}", *said[3:])
     console.print(table)
-    console.print(f"The results are in {os.path.relpath(out)}: topic.jsonl says why each page was fetched.")
+    console.print(
+        f"Open this page in a browser: [bold]{printable(os.path.relpath(out / 'found' / 'index.html'))}", soft_wrap=True
+    )
 
 
 if __name__ == "__main__":
