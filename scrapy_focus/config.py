@@ -34,6 +34,7 @@ from scrapy_focus.core.setting import (
     number,
     path,
     seconds,
+    size,
     some_of,
     texts,
     texts_of,
@@ -261,7 +262,7 @@ class Config:
     explain = Setting("FOCUS_EXPLAIN", flag(), default=False)
 
     budget_requests = Setting("FOCUS_BUDGET_REQUESTS", none_at_zero(whole()), default=None, unit="requests")
-    budget_bytes = Setting("FOCUS_BUDGET_BYTES", none_at_zero(whole()), default=None, unit="bytes")
+    budget_bytes = Setting("FOCUS_BUDGET_BYTES", none_at_zero(size()), default=None, unit="bytes")
     budget_seconds = Setting("FOCUS_BUDGET_SECONDS", none_at_zero(seconds()), default=None, unit="seconds")
     budget_rate = Setting("FOCUS_BUDGET_RATE", _RATE, default=None)
 

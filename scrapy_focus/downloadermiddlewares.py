@@ -33,10 +33,12 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.archive import archive_info, exchange_of
+from scrapy_focus.engine.body_limit import BodyLimit
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
+    BodyStopped,
     BrowserFailed,
     BudgetExhausted,
     InsideAddress,
@@ -173,6 +175,9 @@ class MeterMiddleware(_FocusMiddleware):
     (:mod:`scrapy_focus.engine.browser`). Bodies are counted as received, compressed. A response that had arrived when
     an earlier run was killed is not requested again (``FOCUS_KILL_SAFE_FETCH``).
 
+    A budget of bytes (``FOCUS_BUDGET_BYTES``) holds within a body: the download that exceeds it is stopped, and so are
+    all others in flight. What arrived of them is counted and dropped, and their URLs stay queued for a larger budget.
+
     A host that answers 429 or 503 with ``Retry-After`` is paused for that time (``FOCUS_OBEY``,
     ``FOCUS_LONGEST_WAIT``): nothing is chosen for it meanwhile, and requests already chosen return to the queue. Then
     Scrapy retries. A request without a pick, such as one for robots.txt, is not retried, as that would happen at once.
@@ -187,6 +192,8 @@ class MeterMiddleware(_FocusMiddleware):
         self._waits = "retry-after" in Config.obey.of(crawler.settings)
         self._keeps_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._guard: Guard | None = None
+        is_limited = Config.budget_bytes.of(crawler.settings) is not None
+        self._bodies = BodyLimit(crawler) if is_limited else None
 
     async def process_request(self, request: Request) -> Request | Response | None:
         host = self.host
@@ -213,7 +220,7 @@ class MeterMiddleware(_FocusMiddleware):
     def _make_guard(self, host: Host) -> Guard:
         from scrapy_focus.engine.browser.guard import Guard  # crawls without a browser do not import it
 
-        return Guard(self.crawler, host, host.config.browser_offsite)
+        return Guard(self.crawler, host, host.config.browser_offsite, weighs=self._bodies is not None)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
         visit, entry = self._visit(request), self.entry(request)
@@ -224,6 +231,8 @@ class MeterMiddleware(_FocusMiddleware):
             self._weigh(host, request, response, entry)
         if visit is not None and visit.is_too_large:
             raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed")
+        if visit is not None and visit.is_stopped:
+            raise BodyStopped(f"the budget of bytes was used up before {request.url} was fully loaded")
         if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
             raise BudgetExhausted(f"a budget was used up before {request.url} was fully loaded")
         return self._unless_foreseen("answered", request, response) or response
@@ -240,7 +249,7 @@ class MeterMiddleware(_FocusMiddleware):
     def _weigh(self, host: Host, request: Request, response: Response, entry: Entry | None) -> None:
         """Count the bytes of a response, and pause its host if requested."""
         size = _size(response)
-        host.received(size)
+        host.received(size if self._bodies is None else size - self._bodies.take(request).size)
         if entry is not None:
             entry.received += size
         if self._waits and response.status in (429, 503):
@@ -261,13 +270,25 @@ class MeterMiddleware(_FocusMiddleware):
         visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
+        if host is not None and self._bodies is not None:
+            self._end_part(host, request, self._bodies, exception)
         if visit is not None and visit.is_too_large:
             raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed") from exception
         if visit is not None and visit.refused == "budget":
-            raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
+            stopped = BodyStopped if visit.is_stopped else BudgetExhausted
+            raise stopped("a budget was used up before the page could be loaded") from exception
         if visit is not None and visit.refused:
             raise IgnoreRequest(f"{request.url} leads to a forbidden address ({visit.refused})") from exception
         return self._unless_foreseen("failed", request, exception)
+
+    def _end_part(self, host: Host, request: Request, bodies: BodyLimit, exception: Exception) -> None:
+        """Forget a response that did not arrive whole; ``BodyStopped`` if the budget of bytes was used up meanwhile."""
+        part = bodies.take(request)
+        if (entry := self.entry(request)) is not None:
+            entry.received += part.size
+        if part.is_stopped:
+            host.count("bytes/stopped")
+            raise BodyStopped(f"the budget of bytes was used up while {request.url} arrived") from exception
 
     def _visit(self, request: Request) -> Visit | None:
         """Return the visit of a browser for a request, if any, after counting it for its pick."""

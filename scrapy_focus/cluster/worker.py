@@ -210,6 +210,12 @@ class Worker:
             self._n_bytes += n_bytes
             self.budget.bytes_used += n_bytes
 
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all answers that were counted on all machines, according to the leader's last news."""
+        news = self._news.news
+        return max(self.budget.bytes_used, 0 if news is None else int(news.used["bytes"]))
+
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
         """Send links to the leader; return their number."""
         if source is not None and source.pick.id not in self.leases.flying:

@@ -283,6 +283,11 @@ class Crawl:
         else:
             self.budget.bytes_used += n_bytes
 
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all answers that were counted."""
+        return self.budget.bytes_used
+
     def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
         """Report the outcome of a pick, with the links of its page in document order. Call it once for each pick.
 

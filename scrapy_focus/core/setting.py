@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overloa
 from scrapy_focus.core.durations import Duration
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief, reason_of
+from scrapy_focus.core.sizes import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,10 +147,19 @@ def seconds(least: float = 0) -> Kind[float]:
     """A number of seconds, or a time with its unit, such as ``"24h"``."""
 
     def read(name: str, value: Any) -> float:
-        has_unit = isinstance(value, str) and value.strip()[-1:].isalpha()
-        return _checked(Duration.of(value, name, bare="second").seconds if has_unit else float(value), least)
+        lasts = Duration.of(value, name, bare="second").seconds if _has_unit(value) else float(value)
+        return _checked(lasts, least)
 
     return Kind(read, f"a number from {least}", is_no_text)
+
+
+def size(least: int = 0) -> Kind[int]:
+    """A number of bytes, or a size with its unit, such as ``"2GB"``."""
+
+    def read(name: str, value: Any) -> int:
+        return _checked(Size.of(value, name).bytes if _has_unit(value) else int(value), least)
+
+    return Kind(read, f"a whole number from {least}, or a size such as '2GB'", is_no_text)
 
 
 def none_at_zero(kind: Kind[T]) -> Kind[T | None]:
@@ -224,6 +234,10 @@ def texts_of(value: Any) -> list[str]:
     if not isinstance(value, (list, tuple, set, frozenset)) or not all(isinstance(each, str) for each in value):
         raise TypeError(value)
     return list(value)
+
+
+def _has_unit(value: Any) -> bool:
+    return isinstance(value, str) and value.strip()[-1:].isalpha()
 
 
 def _checked(number: N, least: float) -> N:

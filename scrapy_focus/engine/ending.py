@@ -270,7 +270,7 @@ def _nothing_asked(facts: Facts) -> Ending:
     sentence = "Nothing was asked for: no start URL was given, or all of them were filtered."
     if _is_budget(facts.reason):
         sentence = (
-            f"The {_budget(facts)} was used up before any page was asked for: give a larger one (robots.txt counts, "
+            f"The {_budget(facts)} was used up before any page was received: give a larger one (robots.txt counts, "
             "too)."
         )
     if _is_foreign(facts.reason):

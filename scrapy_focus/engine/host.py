@@ -275,6 +275,11 @@ class Host:
         """Count a response of so many bytes; ``None``: the request was never sent, as no connection could be made."""
         self.guard("received", None, self.crawl.received, n_bytes)
 
+    def lacks_bytes(self) -> bool:
+        """Whether more bytes were received than the budget allows."""
+        most = self.config.budget_bytes
+        return most is not None and self.crawl.bytes_used > most
+
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, T], default: T) -> T:
         """Wait for another machine, but only briefly if this process was asked to stop."""
         task = asyncio.ensure_future(waiting)

@@ -46,6 +46,10 @@ class BudgetExhausted(IgnoreRequest):
     """Raised in the downloader middleware for a request that the budget does not allow."""
 
 
+class BodyStopped(BudgetExhausted):
+    """Raised in the downloader middleware for a response that was stopped because the budget of bytes was used up."""
+
+
 class RedirectSeen(IgnoreRequest):
     """Raised in the downloader middleware for a redirect to a page that another process of the crawl fetches."""
 

@@ -18,7 +18,7 @@ from scrapy_focus.core.types import Outcome, State
 from scrapy_focus.engine.closing import connection_kind
 from scrapy_focus.engine.feature import LISTENERS
 from scrapy_focus.engine.feeds import flush_feeds
-from scrapy_focus.engine.inflight import BudgetExhausted, unwrap
+from scrapy_focus.engine.inflight import BodyStopped, BudgetExhausted, unwrap
 from scrapy_focus.engine.turns import Turns, has_more
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ class Outcomes:
 
     def _may_go_again(self, entry: Entry) -> bool:
         """Whether a pick that the budget stopped is queued again: nothing was sent for it that cannot be sent again."""
+        if isinstance(entry.failure, BodyStopped) and entry.request is not None and entry.request.method == "GET":
+            return True
         return not entry.sent or bool(self.host.crawl.where) or entry.pick.method == "RENDER"
 
     def release(self, entry: Entry) -> None:

@@ -59,11 +59,18 @@ _FRAMES = 1000  # frames of a page that are tracked
 
 
 class Guard:
-    """Decides on all browser requests of one crawl, and counts them and the bytes of their responses."""
+    """Decides on all browser requests of one crawl, and counts them and the bytes of their responses.
 
-    def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
+    With ``weighs``, the bytes of a response are counted as they arrive, if the browser reports them, and a page is
+    closed when they exceed the budget.
+    """
+
+    def __init__(
+        self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str], *, weighs: bool = False
+    ) -> None:
         self.crawler = crawler
         self.host = host
+        self.weighs = weighs
         self.rules = Rules(crawler, host, offsite)
         #: Whether pages of unknown visits load only what is read: if no spider uses a browser.
         self.learns = False
@@ -123,7 +130,9 @@ class Guard:
                 self._frames[frame] = visit
             if visit.limits is not None:
                 await page.add_init_script(_FEW_DIALOGS)
-                await way.weigh(page, lambda size: visit.came(page, size))
+            if visit.limits is not None or self.weighs:
+                await way.weigh(page, lambda unpacked, packed: self._came(visit, page, unpacked, packed))
+            if visit.limits is not None:
                 await way.frames(page, lambda frame: self._has_frame(visit, frame))
         except Exception as error:
             if not has_died(error):
@@ -181,10 +190,7 @@ class Guard:
 
     def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
         """Count so many bytes of a response; ``page``: the page that requested it, or whose document it is."""
-        if self._home is None or self._home is asyncio.get_running_loop():
-            self._received(n_bytes, page, is_document)
-        else:
-            self._home.call_soon_threadsafe(self._received, n_bytes, page, is_document)
+        self._soon_at_home(self._received, n_bytes, page, is_document)
 
     async def _refusal(self, asked: Asked, stored: Stored | None) -> Refusal:
         visit = self._frames.get(asked.frame)
@@ -264,10 +270,7 @@ class Guard:
 
     def note(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
-        if self._home is None or self._home is asyncio.get_running_loop():
-            self.host.count(name, n)
-        else:
-            self._home.call_soon_threadsafe(self.host.count, name, n)
+        self._soon_at_home(self.host.count, name, n)
 
     async def _sent(self, page: Page | None) -> bool:
         if await self.host.sent(None):
@@ -282,12 +285,39 @@ class Guard:
         self.host.count("browser/requests", -1)
         self.host.received(None)
 
+    def _came(self, visit: Visit, page: Page, unpacked: int, packed: int) -> None:
+        """Note some bytes of a response to a page; with ``weighs``, count them, and close it beyond the budget."""
+        visit.came(page, unpacked)
+        if self.weighs and packed > 0:
+            self._soon_at_home(self._arrived, visit, packed)
+            if self.host.lacks_bytes():
+                visit.run_short(page)
+
+    def _arrived(self, visit: Visit, n_bytes: int) -> None:
+        visit.arrived += n_bytes
+        self._count_bytes(n_bytes, visit)
+
     def _received(self, n_bytes: int, page: Page | None, is_document: bool) -> None:
+        visit = self._frames.get(page)
+        if visit is not None:
+            counted = min(n_bytes, visit.arrived)
+            visit.arrived -= counted
+            n_bytes -= counted
+            visit.is_weighed = visit.is_weighed or is_document
+        self._count_bytes(n_bytes, visit)
+
+    def _count_bytes(self, n_bytes: int, visit: Visit | None) -> None:
         self.host.count("browser/bytes", n_bytes)
         self.host.received(n_bytes)
-        if (visit := self._frames.get(page)) is not None:
+        if visit is not None:
             visit.received += n_bytes
-            visit.is_weighed = visit.is_weighed or is_document
+
+    def _soon_at_home(self, call: Callable[..., None], *args: Any) -> None:
+        """Call a function in the thread of Scrapy's event loop: now, if this is it."""
+        if self._home is None or self._home is asyncio.get_running_loop():
+            call(*args)
+        else:
+            self._home.call_soon_threadsafe(call, *args)
 
     async def _at_home(self, question: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in Scrapy's event loop."""

@@ -43,6 +43,9 @@ class BrowsingCrawl(Protocol):
     def received(self, n_bytes: int | None) -> None:
         """Count a response of so many bytes."""
 
+    def lacks_bytes(self) -> bool:
+        """Whether more bytes were received than the budget allows."""
+
     def count(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
 

@@ -103,9 +103,11 @@ class Visit:
         self.refused: Refusal = ""  # why the page, or its redirect target, was refused
         self.unpacked = 0  # bytes received for it, as far as known
         self.is_too_large = False
+        self.is_stopped = False  # whether it was closed because the budget of bytes was used up
         self.is_short = False  # whether the budget ended before all its requests were sent
         self.requests = 0  # further requests of its frames that were sent
         self.received = 0  # bytes of their responses, and of its own
+        self.arrived = 0  # bytes of responses that were counted as they arrived, and are not complete
         self.traffic = Traffic()
         self.windows = 0  # opened by it
         self.is_direct = False  # whether no plain copy of the page was read
@@ -124,7 +126,7 @@ class Visit:
         self.work: set[asyncio.Task[None]] = set()  # tasks to finish before it is read
 
     async def __call__(self, page: Page, request: Request) -> None:
-        if self.is_too_large:  # scrapy-playwright tries again if a page was closed
+        if self.is_too_large or self.is_stopped:  # scrapy-playwright tries again if a page was closed
             await _close(page)
             return
         await self.guard.watch(self, page)
@@ -148,6 +150,13 @@ class Visit:
         self.unpacked += size
         if self.limits is not None and self.unpacked > self.limits.page_bytes and not self.is_too_large:
             self.is_too_large = True
+            self.start(_close(page))
+
+    def run_short(self, page: Page) -> None:
+        """Close the page, as the budget of bytes is used up."""
+        if not self.is_stopped:
+            self.is_stopped = self.is_short = True
+            self.refused = self.refused or "budget"
             self.start(_close(page))
 
     def refuse(self, page: Page, download: Download) -> None:

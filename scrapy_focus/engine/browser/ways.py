@@ -102,10 +102,10 @@ class Network:
         info = await session.send("Target.getTargetInfo")
         return str(info["targetInfo"]["targetId"])
 
-    async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
-        """Report the unpacked size of each piece of a response to a page as it arrives."""
+    async def weigh(self, page: Page, came: Callable[[int, int], None]) -> None:
+        """Report the size of each piece of a response to a page as it arrives, unpacked and as received."""
         session = self._sessions[page]
-        session.on("Network.dataReceived", lambda event: came(int(event["dataLength"])))
+        session.on("Network.dataReceived", lambda event: came(event["dataLength"], event["encodedDataLength"]))
         await session.send("Network.enable")
 
     async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:
@@ -186,7 +186,7 @@ class Routes:
         known_by: Hashable = page
         return known_by
 
-    async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
+    async def weigh(self, page: Page, came: Callable[[int, int], None]) -> None:
         """Do nothing: sizes are not available."""
 
     async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:

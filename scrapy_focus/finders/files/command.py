@@ -10,7 +10,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.abilities import ExpectsCost, FetchesAgain
 from scrapy_focus.core.stop import CostLimit
-from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand, Plan
+from scrapy_focus.finders.kit.commands.finding import BUDGETS, PIPE, FindCommand, Plan
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class FilesCommand(FindCommand):
         "Find and store the data files of a site, or the files of the types given by --types. The crawl starts at "
         "URL, and learns which links lead to files. It stays on the hosts of its URLs, obeys robots.txt, and sends one "
         "request per second. Stop it with Ctrl-C; the same command resumes it. After it has ended, the same command "
-        "with a larger --budget continues it."
+        "with a larger --budget, --time or --size continues it."
     )
     folder = "found"
     list_name = MANIFEST
@@ -56,7 +56,7 @@ class FilesCommand(FindCommand):
             "--cost-limit", metavar="N",
             help="stop when the next file is expected to cost more than N requests, and none was found in the last "
             f"3*N requests (15*N before the first file); 0: follow every link. Default: {COST_LIMIT}, or none with "
-            "--budget, --rate or a limit in the settings",
+            "--budget, --time, --size, --rate or a limit in the settings",
         )  # fmt: skip
         parser.add_argument(
             "--again", action="store_true",
@@ -78,41 +78,39 @@ class FilesCommand(FindCommand):
 
         given, asked = self.read(args, opts)
         asked.check_files()
-        limit = self._limit_cost(opts)
+        limit = self._limit_cost(opts, asked)
         out = None if opts.out == PIPE else Path(opts.out)
         if opts.again and out is None:
             raise UsageError(f"--again needs a folder, and --out is {PIPE}; name a folder")
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
-        limits |= {name: self._budget_of(name, asked.budget) for name in ("requests", "bytes", "seconds")}
+        limits |= {name: self._budget_of(name, asked.budgets) for name in BUDGETS}
         urls = asked.starts.urls
         goes_on = out is not None and not opts.again and _has_higher_limit(out, urls, asked.fixed, limits)
         self._has_learned = out is not None and Path(out, LEARNED).exists()
         state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
         return Plan(given=given, asked=asked, out=out, state=state, resumes=resumes, goes_on=goes_on, again=opts.again)
 
-    def _limit_cost(self, opts: argparse.Namespace) -> float | None:
+    def _limit_cost(self, opts: argparse.Namespace, asked: FinderArguments) -> float | None:
         """Set the cost limit, and return the one that the user chose."""
         if opts.cost_limit is not None:
             limit = _not_negative("--cost-limit", opts.cost_limit)
             self._force("FOCUS_COST_LIMIT", limit)
             return limit
-        if not (opts.budget or opts.rate) and _has_no_limit(self.settings):
+        if not (asked.budgets or opts.rate) and _has_no_limit(self.settings):
             self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # a default that any other source overrides
         return None
 
-    def _budget_of(self, name: str, requests: int | None) -> float | None:
-        """Return a budget, ``None`` for no limit."""
+    def _budget_of(self, name: str, given: Mapping[str, float]) -> float | None:
+        """Return a budget, as given by an option or a setting; ``None`` for no limit."""
         from scrapy_focus.config import Config
         from scrapy_focus.core.errors import ConfigError
 
-        budgets: dict[str, Setting[float | None]] = {
-            "requests": Config.budget_requests, "bytes": Config.budget_bytes, "seconds": Config.budget_seconds,
-        }  # fmt: skip
-        is_forced = (self.settings.getpriority(budgets[name].name) or 0) > SETTINGS_PRIORITIES["spider"]
-        if name == "requests" and requests and not is_forced:
-            return requests
+        row: Setting[float | None] = getattr(Config, f"budget_{name}")
+        is_forced = (self.settings.getpriority(row.name) or 0) > SETTINGS_PRIORITIES["spider"]
+        if name in given and not is_forced:
+            return given[name]
         try:
-            return budgets[name].of(self.settings)
+            return row.of(self.settings)
         except ConfigError:
             return None  # the crawl reports it
 
@@ -188,8 +186,8 @@ def _next_state(last: Last, *, could_go_on: bool) -> str:
     if not last.number:
         return ""
     state = f"crawl {last.number + 1} with this folder"
-    if could_go_on and last.has_ended and last.limit == "requests":
-        state += f"; crawl {last.number} resumes with a larger --budget"
+    if could_go_on and last.has_ended and last.limit in BUDGETS:
+        state += f"; crawl {last.number} resumes with a larger {BUDGETS[last.limit]}"
     return state
 
 

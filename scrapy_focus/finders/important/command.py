@@ -23,7 +23,7 @@ class ImportantCommand(FindCommand):
         "Fetch the most important pages of a site first, judged by the links seen so far: a page is important if many "
         "important pages link to it. Then rank all pages by PageRank. The crawl starts at URL, stays on the hosts of "
         "its URLs, obeys robots.txt, and sends one request per second. Stop it with Ctrl-C; the same command resumes "
-        "it. After it has ended, the same command with a larger --budget continues it."
+        "it. After it has ended, the same command with a larger --budget, --time or --size continues it."
     )
     folder = "important"
     list_name = PAGES

@@ -24,7 +24,8 @@ class StructuredCommand(FindCommand):
         "jobs or data sets, and store each description as a line of JSON. The crawl starts at the given pages: URLs, "
         "or files with one URL per line. It learns which hosts and links lead to such pages, and follows them to other "
         "hosts, except with --stay. It obeys robots.txt, and sends one request per second to each host. Stop it with "
-        "Ctrl-C; the same command resumes it. After it has ended, the same command with a larger --budget continues it."
+        "Ctrl-C; the same command resumes it. After it has ended, the same command with a larger --budget, --time or "
+        "--size continues it."
     )
     folder = "entities"
     starts = "seeds"

@@ -167,6 +167,10 @@ class _Recording:
     def received(self, n_bytes: int | None) -> None:
         """An answer came."""
 
+    def lacks_bytes(self) -> bool:
+        """A recording has no budget of bytes."""
+        return False
+
     def count(self, name: str, n: int = 1) -> None:
         """Count in the stats of Scrapy, where live crawls do."""
         if (stats := self.crawler.stats) is not None:

@@ -19,6 +19,7 @@ from w3lib.url import safe_url_string
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.sizes import Size
 from scrapy_focus.finders.kit.arguments.argument import Called, argument
 from scrapy_focus.finders.kit.arguments.credentials import take_credentials
 from scrapy_focus.web.linkurls import hide_credentials
@@ -241,6 +242,21 @@ def read_duration(given: str, called: Called) -> Duration | None:
     >>> read_duration("", Called("time"))
     """
     return _duration(given, called, hint=f"such as {called.like('30min', '12h', '7d')}")
+
+
+def read_size(given: str, called: Called) -> Size | None:
+    """Return a size such as ``500MB``, ``2GB`` or ``1GiB``, ``None`` for ``""``.
+
+    Examples
+    --------
+    >>> str(read_size("2gb", Called("size"))), read_size("1KiB", Called("size")).bytes
+    ('2 GB', 1024)
+    >>> read_size("", Called("size"))
+    """
+    try:
+        return Size.of(given, str(called), hint=f"such as {called.like('500MB', '2GB', '1GiB')}") if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
 
 
 def _duration(given: str, called: Called, *, bare: str = "", hint: str) -> Duration | None:

@@ -46,10 +46,17 @@ _LISTS = {  # the list that each command writes, and no command before it
 }
 _BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
+#: Options that limit a crawl, by what they limit.
+BUDGETS = {"requests": "--budget", "bytes": "--size", "seconds": "--time"}
 _SAID = {  # phrases of a crawl, in terms of the options
     "another JOBDIR": "another folder with --out",
-    "a larger budget of requests": "a larger --budget",
     "as JOBDIR was not set": "as nothing is stored",
+    **{f"a larger budget of {what}": f"a larger {option}" for what, option in BUDGETS.items()},
+    **{
+        f"of {what} {said} give a larger one": f"of {what} {said} give a larger {option}"
+        for what, option in BUDGETS.items()
+        for said in ("is used up;", "was used up before any page was received:")
+    },
 }
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
@@ -264,7 +271,7 @@ class FindCommand(FocusCommand):
         ends = f" The crawl ends {self._cost_ending}." if self._cost_ending else ""
         return (
             f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
-            f"{plan.asked.sends or 'no request limit'}{where}.{ends} "
+            f"{plan.asked.sends or 'no limit of requests, size or time'}{where}.{ends} "
             f"{self._robots}; {self._pace}; user agent: {self._agent}."
         )
 
@@ -278,7 +285,7 @@ class FindCommand(FocusCommand):
             ("Fetches first", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.asked.stays_on),
             ("Looks for", plan.asked.looks_for),
-            ("Sends", plan.asked.sends or "any number of requests (no --budget)"),
+            ("Sends", plan.asked.sends or f"any number of requests (no {', '.join(BUDGETS.values())})"),
         ]
         if self._cost_ending:
             lines.append(("Ends", self._cost_ending))
