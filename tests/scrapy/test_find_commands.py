@@ -26,7 +26,7 @@ from scrapy_focus.__main__ import main
 from scrapy_focus.finders.files.command import COST_LIMIT
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.important.spider import ImportantSpider
-from scrapy_focus.finders.kit.commands.finding import url_of
+from scrapy_focus.finders.kit.arguments.seeds import url_of
 from scrapy_focus.finders.kit.records.crawls import prepare
 from scrapy_focus.finders.kit.spiders import polite
 from scrapy_focus.finders.structured.spider import StructuredSpider
@@ -539,11 +539,11 @@ def test_a_symbolic_link_in_the_folder_is_refused(
         (["files", "https://example.org", "--out", "/proc/x"], "cannot write to --out /proc/x: "),
         (["files", "seeds.txt"], "the file 'seeds.txt' does not exist; give a file of URLs, or a URL"),
         (["important", "seeds.csv"], "the file 'seeds.csv' does not exist"),
-        (["watch", "file", "--rate", "9/day"], "'nothing here' in file is not a URL"),
+        (["watch", "file", "--rate", "9/day"], "file, line 1: 'nothing here' is not a URL"),
         (["topic"], "where to start"),
         (["topic", "example.org"], "--examples DIR"),
         (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
-        (["topic", "file", "--keywords", "a"], "'nothing here' in file is not a URL"),
+        (["topic", "file", "--keywords", "a"], "file, line 1: 'nothing here' is not a URL"),
         (["structured"], "where to start"),
         (["structured", "example.org", "--types", "Recip"], "did you mean Recipe?"),
         (

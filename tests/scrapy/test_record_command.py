@@ -744,7 +744,7 @@ def call(*words: str) -> int:
         ([], "name one file to record into"),
         (["a.sqlite", "b.sqlite"], "name one file to record into"),
         (["a.sqlite"], "say where the site starts: focus record a.sqlite -a root=https://example.org/"),
-        (["a.sqlite", "-a", "root=example.org"], "root is 'example.org'; give the URL of the first page"),
+        (["a.sqlite", "-a", "root=example.org"], "'example.org' in root is neither a URL nor a file; give the URL of"),
         (["a.sqlite", "-a", "root"], "-a takes NAME=VALUE"),
         (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; the only one is root"),
         (["a.sqlite", "--limits", "3"], "unknown option --limits"),

@@ -24,16 +24,16 @@ from scrapy_focus.finders.kit.arguments.readers import (
     read_one,
     read_rate,
     read_text,
-    roots_reader,
     sitemaps_argument,
 )
+from scrapy_focus.finders.kit.arguments.seeds import roots_reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_focus.core.budget import Rate
     from scrapy_focus.finders.kit.arguments.argument import Called, Names
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
     from scrapy_focus.goals.files import FilesGoal
     from scrapy_focus.web.wanted import Wanted
 

@@ -38,7 +38,7 @@ class FilesCommand(FindCommand):
     """Finds and stores files of one or more sites."""
 
     command = "focus-files"
-    arguments = "URL|FILE... [options]"
+    arguments = "URL|FILE|-... [options]"
     summary = "Find the files of a site, with few requests"
     details = (
         "Find and store the data files of a site, or the files of the types given by --types. The crawl starts at "
@@ -175,8 +175,10 @@ def _state(out: Path, urls: list[str], *, goes_on: bool, again: bool) -> tuple[s
         return _next_state(last, could_go_on=has_job and not again), False
     began = roots_of(out) or urls
     if set(began) != set(urls):
+        from scrapy_focus.finders.kit.arguments.seeds import named
+
         raise UsageError(
-            f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, --again to "
+            f"the crawl of {named(began)} in {out} was interrupted; give the same URLs to resume it, --again to "
             "begin a new crawl, or another folder with --out"
         )
     return f"crawl {last.number} with this folder resumes", True

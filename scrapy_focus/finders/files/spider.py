@@ -65,8 +65,8 @@ class DatasetsSpider(SiteSpider):
     Arguments
     ---------
     root
-        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
-        ``www.``, and on the hosts that they redirect to.
+        URLs to start from, separated by commas, or a file with one per line. The crawl stays on their hosts and
+        sub-domains, ignoring ``www.``, and on the hosts that they redirect to.
     types
         What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
         (:class:`~scrapy_focus.web.wanted.Wanted`). The default ``data`` means all kinds of data files and documents.

@@ -10,11 +10,12 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.arguments.argument import POSITIONAL, argument
 from scrapy_focus.finders.kit.arguments.finder_arguments import FolderArguments
-from scrapy_focus.finders.kit.arguments.readers import read_text, roots_reader
+from scrapy_focus.finders.kit.arguments.readers import read_text
+from scrapy_focus.finders.kit.arguments.seeds import roots_reader
 
 if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Called
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
 
 
 def _read_order(given: str, called: Called) -> str:

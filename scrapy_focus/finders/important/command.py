@@ -17,7 +17,7 @@ class ImportantCommand(FindCommand):
     """Finds the most important pages of one or more sites."""
 
     command = "focus-important"
-    arguments = "URL|FILE... [options]"
+    arguments = "URL|FILE|-... [options]"
     summary = "Find the most important pages of a site"
     details = (
         "Fetch the most important pages of a site first, judged by the links seen so far: a page is important if many "

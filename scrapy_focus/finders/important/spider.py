@@ -57,8 +57,8 @@ class ImportantSpider(SiteSpider):
     Arguments
     ---------
     root
-        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
-        ``www.``, and on the hosts that they redirect to.
+        URLs to start from, separated by commas, or a file with one per line. The crawl stays on their hosts and
+        sub-domains, ignoring ``www.``, and on the hosts that they redirect to.
     by
         The order of pages: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
         :class:`~scrapy_focus.policies.importance.Importance`.

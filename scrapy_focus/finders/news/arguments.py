@@ -12,14 +12,14 @@ from scrapy_focus.finders.kit.arguments.readers import (
     read_hours,
     read_rate,
     read_text,
-    roots_reader,
     sitemaps_argument,
 )
+from scrapy_focus.finders.kit.arguments.seeds import roots_reader
 
 if TYPE_CHECKING:
     from scrapy_focus.core.budget import Rate
     from scrapy_focus.finders.kit.arguments.argument import Called
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
     from scrapy_focus.goals.news import NewsGoal
 
 _HOURS = 24.0

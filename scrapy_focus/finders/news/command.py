@@ -21,7 +21,7 @@ class WatchCommand(FindCommand):
     """Watches one or more sites for new articles."""
 
     command = "focus-watch"
-    arguments = "URL|FILE... --rate 2000/day [options]"
+    arguments = "URL|FILE|-... --rate 2000/day [options]"
     summary = "Watch a site for new articles, with a given number of requests per day"
     details = (
         "Find new articles on a site, soon after they appear. The crawl starts at URL, learns which pages link to new "

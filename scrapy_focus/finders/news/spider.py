@@ -51,8 +51,8 @@ class NewsSpider(FollowingSpider, SiteSpider):
     Arguments
     ---------
     root
-        URL to start from; separate several by commas. The crawl stays on their hosts and sub-domains, ignoring
-        ``www.``, and on the hosts that they redirect to.
+        URLs to start from, separated by commas, or a file with one per line. The crawl stays on their hosts and
+        sub-domains, ignoring ``www.``, and on the hosts that they redirect to.
     rate
         The limit of requests of all kinds per day or hour: ``2000/day``, ``100/hour``.
     hours

@@ -21,18 +21,18 @@ from scrapy_focus.finders.kit.arguments.finder_arguments import ListArguments
 from scrapy_focus.finders.kit.arguments.readers import (
     caps_of,
     number_reader,
-    read_seeds,
     read_text,
     read_yes,
     words_reader,
 )
+from scrapy_focus.finders.kit.arguments.seeds import read_seeds
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_focus.finders.kit.arguments.argument import Names
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
     from scrapy_focus.goals.structured import StructuredDataGoal
 
 _LEAST = 6  # facts

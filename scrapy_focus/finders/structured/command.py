@@ -17,7 +17,7 @@ class StructuredCommand(FindCommand):
     """Finds pages with structured data, and lists the data."""
 
     command = "focus-structured"
-    arguments = "URL|FILE... [--types TYPES] [options]"
+    arguments = "URL|FILE|-... [--types TYPES] [options]"
     summary = "Find pages with structured data, such as recipes or events"
     details = (
         "Find pages that describe things in machine-readable form (JSON-LD or microdata), such as recipes, events, "

@@ -23,17 +23,17 @@ from scrapy_focus.finders.kit.arguments.readers import (
     caps_of,
     read_keywords,
     read_limit,
-    read_seeds,
     read_share,
     read_text,
 )
+from scrapy_focus.finders.kit.arguments.seeds import read_seeds
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy_focus.finders.kit.arguments.argument import Names
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
     from scrapy_focus.topic.examples import Given
 
 

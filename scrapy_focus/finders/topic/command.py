@@ -17,7 +17,7 @@ class TopicCommand(FindCommand):
     """Finds pages on a topic, on any host."""
 
     command = "focus-topic"
-    arguments = "URL|FILE... --about SENTENCE|--keywords WORDS|--examples DIR|--model FILE [options]"
+    arguments = "URL|FILE|-... --about SENTENCE|--keywords WORDS|--examples DIR|--model FILE [options]"
     summary = "Find pages on a topic, on many hosts"
     details = (
         "Find pages on a topic, on any host. The crawl starts at the given pages: URLs, or files with one URL per "

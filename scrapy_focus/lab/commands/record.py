@@ -6,7 +6,6 @@ import logging
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.exceptions import UsageError
@@ -16,8 +15,8 @@ from scrapy.utils.conf import arglist_to_dict
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.core.printable import counted
 from scrapy_focus.finders.kit.arguments.credentials import take_credentials
+from scrapy_focus.finders.kit.arguments.seeds import starts_in
 from scrapy_focus.finders.kit.commands.base import FocusCommand, make, read_numbers, say
-from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -98,7 +97,7 @@ class RecordCommand(FocusCommand):
         super().add_options(parser)
         parser.add_argument(
             "-a", dest="spargs", action="append", default=[], metavar="root=URL",
-            help="where the site starts; several URLs are separated by commas",
+            help="where the site starts: URLs separated by commas, or a file with one URL per line (-: standard input)",
         )  # fmt: skip
         parser.add_argument("--limit", metavar="N", help="stop after N more URLs; the same command resumes there")
         parser.add_argument("--bodies", action="store_true", help="keep the text of pages, for goals that read it")
@@ -273,15 +272,10 @@ def _roots_in(arguments: list[str]) -> list[str]:
         given = arglist_to_dict(arguments)
     except ValueError:
         raise UsageError("-a takes NAME=VALUE: -a root=https://example.org/") from None
-    roots = [url.strip() for url in given.pop("root", "").split(",") if url.strip()]
+    root = given.pop("root", "")
     if given:
         raise UsageError(f"there is no argument {', '.join(given)}; the only one is root: -a root=https://example.org/")
-    for root in roots:
-        if not _is_root(root):
-            raise UsageError(
-                f"root is {hide_credentials(repr(root))}; give the URL of the first page: -a root=https://example.org/"
-            )
-    return roots
+    return starts_in(root, "root", "give the URL of the first page: -a root=https://example.org/") if root else []
 
 
 def _check_alone(opts: argparse.Namespace) -> None:
@@ -368,14 +362,6 @@ def _say_all() -> None:
     """Make Scrapy explain at a Ctrl-C what it waits for, and that another one ends it at once."""
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.NOTSET)
-
-
-def _is_root(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
 
 
 def _advice(path: Path) -> list[str]:

@@ -11,6 +11,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.arguments.argument import argument
 from scrapy_focus.finders.kit.arguments.readers import read_text
+from scrapy_focus.finders.kit.arguments.seeds import named
 from scrapy_focus.finders.kit.arguments.shared.access import AccessArguments
 from scrapy_focus.finders.kit.arguments.shared.contents import ContentArguments
 from scrapy_focus.finders.kit.arguments.shared.limits import LimitArguments
@@ -19,7 +20,7 @@ from scrapy_focus.finders.kit.arguments.shared.watching import WatchingArguments
 
 if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Names
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class FinderArguments(LimitArguments, ScopeArguments, AccessArguments, ContentAr
     @property
     def stays_on(self) -> str:
         """The hosts that it stays on, in words."""
-        return ", ".join(dict.fromkeys(self.starts.hosts))
+        return named([*dict.fromkeys(self.starts.hosts)])
 
     def check_files(self) -> None:
         """Raise ``UsageError`` if a file that a new crawl reads at its start cannot be read."""

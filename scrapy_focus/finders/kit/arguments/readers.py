@@ -10,99 +10,18 @@ import math
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
-from w3lib.url import safe_url_string
 
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.sizes import Size
 from scrapy_focus.finders.kit.arguments.argument import Called, argument
-from scrapy_focus.finders.kit.arguments.credentials import take_credentials
-from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-
-class Starts(NamedTuple):
-    """Where a crawl starts."""
-
-    urls: list[str]  # without user names and passwords
-    credentials: dict[str, bytes]  # what to send in ``Authorization``, by origin
-    hosts: list[str]  # of the URLs, without ``www.``
-
-
-def starts_at(urls: Sequence[str]) -> Starts:
-    """Return the starts of a crawl from these URLs; the host of an invalid URL is ``""``."""
-    bare, credentials = take_credentials(urls)
-    hosts = [host_of(url) if url.startswith(("http://", "https://")) else "" for url in bare]
-    return Starts(bare, credentials, [host.removeprefix("www.") for host in hosts])
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL as Scrapy compares it: international names in ASCII."""
-    try:
-        return urlsplit(safe_url_string(url)).hostname or ""
-    except ValueError:
-        return ""
-
-
-def roots_reader(spider: str) -> Callable[[str | Sequence[str], Called], Starts]:
-    """Return a reader of URLs, in a list or separated by commas, for a spider of this name."""
-
-    def read(given: str | Sequence[str], called: Called) -> Starts:
-        words = given.split(",") if isinstance(given, str) else given
-        starts = starts_at([url.strip() for url in words if url.strip()])
-        if not starts.urls or not all(starts.hosts):
-            example = called.like("https://example.org/")
-            raise UsageError(
-                f"{called} is {hide_credentials(repr(given))}; say where to start: scrapy crawl {spider} {example}"
-            )
-        return starts
-
-    return read
-
-
-def read_seeds(given: str | Sequence[str], called: Called) -> Starts:
-    """Return the URLs in a file, one per line, ``#`` before comments; or the given URLs, separated by commas."""
-    return starts_at(seeds_of(given, called))
-
-
-def seeds_of(given: str | Sequence[str], called: Called) -> list[str]:
-    """Return the URLs that :func:`read_seeds` reads, including their user names and passwords."""
-    place = str(called)
-    words: Sequence[str]
-    if not isinstance(given, str):
-        words = given
-    elif not given or "://" in given:
-        words = given.split(",")
-    else:
-        words, place = _lines_of(given, called), given
-    urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
-    for url in urls:
-        if not (url.startswith(("http://", "https://")) and host_of(url)):
-            raise UsageError(
-                f"{hide_credentials(repr(url))} in {place} is not a URL; write it as https://example.org/page"
-            )
-    if not urls:
-        example = called.like("https://example.org/")
-        raise UsageError(f"where to start? Give some pages: {called.like('FILE')}, or {example},...")
-    return list(dict.fromkeys(urls))
-
-
-def _lines_of(file: str, called: Called) -> list[str]:
-    try:
-        return Path(file).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsageError(
-            f"the file {file} cannot be read ({reason}): {called} takes URLs with http:// or https://, or a file "
-            "of them"
-        ) from error
 
 
 def read_text(given: object, called: Called) -> str:

@@ -66,7 +66,7 @@ class FocusCommand(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
-        if unknown := [word for word in args if word.startswith("-")]:
+        if unknown := [word for word in args if word.startswith("-") and word != "-"]:
             raise UsageError(f"unknown option {unknown[0]}; {called(self.command)} -h lists the options")
         self.check(args, opts)
 

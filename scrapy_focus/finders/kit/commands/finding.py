@@ -6,11 +6,8 @@ project sets none, the folder with a job that can be resumed, the first message,
 
 from __future__ import annotations
 
-import mimetypes
-import re
 import sys
 from abc import abstractmethod
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
@@ -21,17 +18,15 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_focus.core.printable import brief
 from scrapy_focus.finders.kit.commands.base import FocusCommand, called, one_line
 from scrapy_focus.finders.kit.spiders import polite
-from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
-    from scrapy_focus.finders.kit.arguments.argument import Called
     from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
 
 #: The value of ``--out`` for standard output.
@@ -44,8 +39,6 @@ _LISTS = {  # the list that each command writes, and no command before it
     "focus-files": "manifest.jsonl",
     "focus-topic": "pages.jsonl",
 }
-_BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
-_HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
 #: Options that limit a crawl, by what they limit.
 BUDGETS = {"requests": "--budget", "bytes": "--size", "seconds": "--time"}
 _SAID = {  # phrases of a crawl, in terms of the options
@@ -166,14 +159,14 @@ class FindCommand(FocusCommand):
 
     def read(self, args: list[str], opts: argparse.Namespace) -> tuple[dict[str, Any], FinderArguments]:
         """Return the arguments of the spider as texts, and their values; ``UsageError`` if they are invalid."""
-        from scrapy_focus.finders.kit.arguments.argument import Called
+        from scrapy_focus.finders.kit.arguments.seeds import words_of
 
         if not args:
             raise UsageError(f"{self.asks_for_urls}: {called(self.command)} {self.example}")
         takes = self.takes()
         declared, names = takes.declared(), takes.option_names()
         given = {name: getattr(opts, name) or "" for name, each in declared.items() if each.help}
-        given[self.starts] = seeds_in(args, Called(self.starts, names))
+        given[self.starts] = words_of(args)
         out = _folder_of(opts)
         given["out"] = opts.out
         if "folder" in declared:
@@ -231,7 +224,9 @@ class FindCommand(FocusCommand):
     def _option(self, argument: str, value: str) -> str:
         """Return an argument of the spider as an option of the command."""
         if argument == self.starts:
-            return value.replace(",", " ")
+            from scrapy_focus.finders.kit.arguments.seeds import named
+
+            return named(value.split(","))
         option = self.takes().option_names().of(argument)
         return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
 
@@ -267,22 +262,26 @@ class FindCommand(FocusCommand):
 
     def _announcement(self, plan: Plan) -> str:
         """Say what the crawl is about to do, and how politely."""
+        from scrapy_focus.finders.kit.arguments.seeds import named
+
         where = f"; printing {self.prints}" if plan.out is None else f"; saving to {plan.where}"
         ends = f" The crawl ends {self._cost_ending}." if self._cost_ending else ""
         return (
-            f"Looking for {plan.asked.looks_for} from {', '.join(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
+            f"Looking for {plan.asked.looks_for} from {named(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
             f"{plan.asked.sends or 'no limit of requests, size or time'}{where}.{ends} "
             f"{self._robots}; {self._pace}; user agent: {self._agent}."
         )
 
     def _rows_of(self, plan: Plan) -> list[tuple[str, str]]:
         """Describe a crawl before it begins, line by line."""
+        from scrapy_focus.finders.kit.arguments.seeds import named
+
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
         urls = plan.asked.starts.urls
-        hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in urls)
+        robots = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in urls)
         lines = [
-            ("Starts at", ", ".join(urls)),
-            ("Fetches first", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
+            ("Starts at", named(urls)),
+            ("Fetches first", named([*robots]) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.asked.stays_on),
             ("Looks for", plan.asked.looks_for),
             ("Sends", plan.asked.sends or f"any number of requests (no {', '.join(BUDGETS.values())})"),
@@ -336,74 +335,3 @@ def has_job(out: Path) -> bool:
 def has_lines(path: Path) -> bool:
     """Whether a list exists and is not empty."""
     return path.exists() and path.stat().st_size > 0
-
-
-def seeds_in(words: Iterable[str], called: Called) -> list[str]:
-    """Return the given URLs, each once; a file name stands for the URLs in the file, one per line.
-
-    Raises
-    ------
-    UsageError
-        If one is not a URL, or a file contains none.
-    """
-    from scrapy_focus.finders.kit.arguments.readers import seeds_of
-
-    urls = (url for word in words for url in (seeds_of(word, called) if Path(word).is_file() else [url_of(word)]))
-    return list(dict.fromkeys(urls))
-
-
-def url_of(word: str) -> str:
-    """Return a URL from user input: ``example.org`` stands for ``https://example.org``.
-
-    Raises
-    ------
-    UsageError
-        If it is not a URL.
-    """
-    url = word.strip()
-    if "://" not in url and (found := _BARE.fullmatch(url)):
-        url = _with_scheme(url, found[1])
-    if _is_url(url):
-        return url
-    port = re.match(r"(?i)https?://[^/?#]*:(\d{1,20})(?:[/?#]|$)", url)
-    if port and not 0 < int(port[1]) < 65536:
-        raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports range from 1 to 65535"))
-    meant = _meant(url)
-    hint = f"did you mean {meant}?" if meant else "write it as https://example.org/"
-    raise UsageError(hide_credentials(f"{brief(word)} is not a URL with http:// or https://; {hint}"))
-
-
-def _with_scheme(url: str, host: str) -> str:
-    """Add a scheme to a URL that begins with its host; ``UsageError`` if it looks like a file name."""
-    if _HERE.fullmatch(host):
-        return f"http://{url}"
-    if "." not in host.strip("."):
-        return url
-    if url == host and _is_file_name(host):
-        raise UsageError(f"the file {brief(host)} does not exist; give a file of URLs, or a URL: https://example.org/")
-    return f"https://{url}"
-
-
-def _meant(text: str) -> str:
-    """Return the URL that a mistyped text probably means, such as ``htps:/example.org``; ``""`` if there is none."""
-    scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
-    if scheme and not get_close_matches(scheme.lower(), ["http", "https"]):
-        return ""
-    url = f"https://{rest}"
-    has_domain = _is_url(url) and re.match(r"\S+\.\S", urlsplit(url).hostname or "")
-    return url if has_domain else ""
-
-
-def _is_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _is_file_name(word: str) -> bool:
-    """Whether a word without a scheme looks like a file name, and cannot be a host on the public web."""
-    from scrapy_focus.web.domains import has_public_suffix
-
-    return bool(mimetypes.guess_type(word)[0]) and not has_public_suffix(word)

@@ -12,7 +12,7 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.failure import in_one_line
-from scrapy_focus.finders.kit.arguments.readers import host_of
+from scrapy_focus.finders.kit.arguments.seeds import host_of
 from scrapy_focus.finders.kit.spiders.following_spider import be_quiet
 from scrapy_focus.finders.kit.spiders.middlewares import add_headers
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
 
 _HOSTS = ".focus/hosts.json"
 
