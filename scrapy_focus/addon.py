@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.setting import Setting
 
 _READ_BY_COMPONENTS: tuple[Setting[Any], ...] = (
+    Config.budget_bytes,
     Config.item_id,
     Config.longest_wait,
     Config.max_inflation,

@@ -466,7 +466,9 @@ def test_a_wrong_setting_in_a_script(addon: bool, site: MockSite, caplog: pytest
     assert not site.log
 
 
-@pytest.mark.parametrize(("name", "value"), [("FOCUS_COSTLIMIT", "1"), ("FOCUS_OBEY", ["everything"])])
+@pytest.mark.parametrize(
+    ("name", "value"), [("FOCUS_COSTLIMIT", "1"), ("FOCUS_OBEY", ["everything"]), ("FOCUS_BUDGET_BYTES", "many")]
+)
 def test_a_wrong_setting_of_the_addon(name: str, value: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Settings of its components are checked before these are created, and errors are one line."""
     with pytest.raises(ConfigError):

@@ -10,7 +10,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.abilities import ExpectsCost, FetchesAgain
 from scrapy_focus.core.stop import CostLimit
-from scrapy_focus.finders.kit.commands.finding import BUDGETS, PIPE, FindCommand, Plan
+from scrapy_focus.finders.kit.commands.finding import PIPE, FindCommand
+from scrapy_focus.finders.kit.commands.plan import BUDGETS, Plan
 from scrapy_focus.finders.kit.records.folder_names import MANIFEST
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _WIDTH = 120  # of a line, where there is no terminal
+_WRONG = 2  # exit status for a wrong argument
 
 
 class FocusCommand(ScrapyCommand):
@@ -62,7 +63,7 @@ class FocusCommand(ScrapyCommand):
         super().add_options(parser)
         parser.usage = f"{called(self.command)} {self.syntax()}"
         parser.formatter_class = _HelpFormatter
-        parser.error = _end  # type: ignore[method-assign]  # Scrapy calls it for a UsageError, too
+        parser.error = self._end  # type: ignore[method-assign]  # Scrapy calls it for a UsageError, too
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -78,8 +79,16 @@ class FocusCommand(ScrapyCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 0
         except FocusError as error:
-            print(one_line(f"Error: {error}"), file=sys.stderr)
             self.exitcode = 2 if isinstance(error, MissingPackageError) else 1
+            self.say_error(str(error), self.exitcode)
+
+    def say_error(self, message: str, status: int) -> None:
+        """Print an error that ends the command with this status."""
+        print(one_line(f"Error: {message}"), file=sys.stderr)
+
+    def _end(self, message: str) -> NoReturn:
+        self.say_error(message, _WRONG)
+        sys.exit(_WRONG)
 
     @abstractmethod
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -128,11 +137,6 @@ def cluster_of(settings: BaseSettings | None, given: str | None) -> str:
 def called(command: str) -> str:
     """Return the standalone name of a command: ``focus files`` for ``focus-files``."""
     return command.replace("-", " ", 1)
-
-
-def _end(message: str) -> NoReturn:
-    print(one_line(f"Error: {message}"), file=sys.stderr)
-    sys.exit(2)
 
 
 def refuse_arguments(command: str, args: list[str]) -> None:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, printable_json
 from scrapy_focus.finders.kit.commands.base import FocusCommand, called, one_line
+from scrapy_focus.finders.kit.commands.plan import BUDGETS, Plan
 from scrapy_focus.finders.kit.spiders import polite
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
@@ -39,8 +41,6 @@ _LISTS = {  # the list that each command writes, and no command before it
     "focus-files": "manifest.jsonl",
     "focus-topic": "pages.jsonl",
 }
-#: Options that limit a crawl, by what they limit.
-BUDGETS = {"requests": "--budget", "bytes": "--size", "seconds": "--time"}
 _SAID = {  # phrases of a crawl, in terms of the options
     "another JOBDIR": "another folder with --out",
     "as JOBDIR was not set": "as nothing is stored",
@@ -54,30 +54,6 @@ _SAID = {  # phrases of a crawl, in terms of the options
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
 
-class Plan(NamedTuple):
-    """The crawl that a command is about to run."""
-
-    given: dict[str, Any]  # arguments of the spider, as texts
-    asked: FinderArguments  # their values
-    out: Path | None  # None: standard output
-    state: str  # the number of the crawl in words, "" for the first
-    resumes: bool = False  # whether it resumes a crawl
-    goes_on: bool = False  # whether that crawl had ended because of a limit
-    again: bool = False  # whether it is the next crawl, even if the last one could resume
-
-    @property
-    def where(self) -> str:
-        """The folder, and the number of the crawl."""
-        return f"{self.out} ({self.state})" if self.state else str(self.out)
-
-    @property
-    def job(self) -> Path | None:
-        """The JOBDIR from which an interrupted crawl resumes; none without a folder."""
-        if self.out is None:
-            return None
-        return self.out / ".focus" / "job"
-
-
 class FindCommand(FocusCommand):
     """A command that crawls from start URLs.
 
@@ -86,6 +62,7 @@ class FindCommand(FocusCommand):
     """
 
     crawls: ClassVar[bool] = True
+    _json: TextIO | None = None  # where to print JSON; None: nowhere
     settings: Settings  # set before process_options()
     crawler_process: AsyncCrawlerProcess | CrawlerProcess  # set before run()
     default_settings = {name: value for name, value in vars(polite).items() if name.isupper()} | _QUIET
@@ -99,6 +76,12 @@ class FindCommand(FocusCommand):
             f"an interrupted crawl. With -, store nothing, and print {self.prints}, one per line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="show what the crawl would do, and send nothing")
+        parser.add_argument(
+            "--json", action="store_true",
+            help="at the end, print one JSON object to standard output: what was found, what it cost, why the crawl "
+            "ended. Everything else goes to standard error (with --out -, the other way round)",
+        )  # fmt: skip
+        self._listen_for_json(parser)
         for name in own[1]:
             if declared[name].help:
                 declared[name].add_option(name, parser)
@@ -176,28 +159,73 @@ class FindCommand(FocusCommand):
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         plan: Plan = opts.plan
         if opts.dry_run:
-            for name, said in self._rows_of(plan):
-                print(one_line(f"{name:<16}{said}"))
-            print("This was a dry run: nothing was sent.")
+            self._dry_run(plan)
             return 0
-        said = self._announcement(plan)
-        print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        self._say(plan, self._announcement(plan))
         self.begin(plan)
         return self._crawl(plan)
+
+    def _dry_run(self, plan: Plan) -> None:
+        from scrapy_focus.finders.kit.commands.summary import planned
+
+        rows = self._rows_of(plan)
+        if self._json is not None:
+            self._print_json(planned(self.command, plan, rows))
+            return
+        for name, said in rows:
+            print(one_line(f"{name:<16}{said}"))
+        print("This was a dry run: nothing was sent.")
+
+    def say_error(self, message: str, status: int) -> None:
+        super().say_error(message, status)
+        if self._json is not None:
+            from scrapy_focus.finders.kit.commands.summary import failed
+
+            self._print_json(failed(self.command, status, message))
+
+    def _listen_for_json(self, parser: argparse.ArgumentParser) -> None:
+        """Note whether ``--json`` is given as soon as the words are known, so that it also covers errors in them."""
+        parse = parser.parse_known_args
+
+        def listen(args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+            words = [*(args or ())]
+            if "--json" in words:
+                is_piped = "--out=-" in words or ("--out", PIPE) in pairwise(words)
+                self._json = sys.stderr if is_piped else sys.stdout
+            return parse(args, namespace)
+
+        parser.parse_known_args = listen  # type: ignore[method-assign, assignment]
+
+    def _print_json(self, values: Mapping[str, Any]) -> None:
+        """Print an object if ``--json`` is given."""
+        if self._json is not None:
+            print(printable_json(values), file=self._json, flush=True)
+
+    def _say(self, plan: Plan, sentence: str) -> None:
+        """Print a sentence: to standard error if standard output is for other programs."""
+        is_for_programs = plan.out is None or self._json is not None
+        print(one_line(sentence), file=sys.stderr if is_for_programs else sys.stdout, flush=True)
 
     def begin(self, plan: Plan) -> None:
         """Prepare the folder when the crawl begins."""
 
     def _crawl(self, plan: Plan) -> int:
         from scrapy_focus.engine.ending import ending_of
+        from scrapy_focus.finders.kit.commands.summary import Summary, error_of, failed
 
         crawler = self.crawler_process.create_crawler(self.spider())
-        self.crawler_process.crawl(crawler, **plan.given)
+        summary = None if self._json is None else Summary(crawler)
+        crawling = self.crawler_process.crawl(crawler, **plan.given)
         self.crawler_process.start()
         ending = ending_of(crawler)
         if not (ending.status or self.exitcode):  # other endings are logged as warnings
-            print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
-        return self.exitcode or ending.status
+            self._say(plan, ending.sentence)
+        status = self.exitcode or ending.status
+        if summary is not None:
+            error = error_of(crawling)
+            values = summary.values(self.command, plan, self.list_name, status)
+            self._print_json(failed(self.command, status, self.in_my_words(str(error))) if error else values)
+        return status
 
     def _check_same(self, out: Path, now: Mapping[str, str]) -> None:
         """Raise ``UsageError`` if a resumed crawl began with other arguments."""
