@@ -20,11 +20,11 @@ class ReportCommand(FocusCommand):
 
     command = "focus-report"
     arguments = "FOLDER"
-    summary = "Write the page with the results of a crawl"
+    summary = "Write the page with the results of a crawl, or of several"
     details = (
         "Write index.html, and files.csv, pages.csv, importance.csv, hosts.csv or feed.xml, from the current content "
         "of a crawl's --out folder: while the crawl runs, after it has ended, or after a kill. Nothing else in the "
-        "folder is changed."
+        "folder is changed. For a folder that contains such folders, write an index.html that lists their crawls."
     )
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
