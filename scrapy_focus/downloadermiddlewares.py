@@ -229,12 +229,8 @@ class MeterMiddleware(_FocusMiddleware):
         host = self._back(request)
         if host is not None and not (visit is not None and visit.is_weighed):
             self._weigh(host, request, response, entry)
-        if visit is not None and visit.is_too_large:
-            raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed")
-        if visit is not None and visit.is_stopped:
-            raise BodyStopped(f"the budget of bytes was used up before {request.url} was fully loaded")
-        if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
-            raise BudgetExhausted(f"a budget was used up before {request.url} was fully loaded")
+        if visit is not None:
+            _check_loaded(visit, request, entry)
         return self._unless_foreseen("answered", request, response) or response
 
     def _unless_foreseen(self, what: str, request: Request, found: Response | Exception) -> Request | None:
@@ -813,6 +809,16 @@ def _may_be_page(request: Request) -> bool:
     """Whether a request may be for a page: its URL does not end like that of a file."""
     kind, packed = mimetypes.guess_type(urlparse_cached(request).path)
     return packed is None and kind in (None, *_PAGES)
+
+
+def _check_loaded(visit: Visit, request: Request, entry: Entry | None) -> None:
+    """Raise ``IgnoreRequest`` if a page in a browser is not whole, because it was too large or a budget was used up."""
+    if visit.is_too_large:
+        raise TooLarge(f"{request.url} received {visit.unpacked:,} bytes, and was closed")
+    if visit.is_stopped:
+        raise BodyStopped(f"the budget of bytes was used up before {request.url} was fully loaded")
+    if visit.is_short and entry is not None and entry.pick.method == "RENDER":
+        raise BudgetExhausted(f"a budget was used up before {request.url} was fully loaded")
 
 
 def _again(request: Request) -> Request:

@@ -144,7 +144,7 @@ class Budget:
 
     :meth:`left` is called at the last moment before a request is sent, whatever made it: a pick, its redirect or
     retry, a HEAD, robots.txt. A refused request is not sent, so the number of requests is exact. Bytes and seconds
-    are counted as they arrive: what is in flight when they run out still counts.
+    are counted as they arrive. A driver may stop what is in flight when the bytes run out; what arrived of it counts.
 
     Parameters
     ----------

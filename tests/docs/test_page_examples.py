@@ -97,14 +97,21 @@ def test_spider_logs_in_again_when_it_resumes(tmp_path: Path, server: SiteServer
     assert "Spider closed (login_failed)" in refused
 
 
-def test_metrics_file_has_the_stats(tmp_path: Path, server: SiteServer) -> None:
-    """In the text format of Prometheus, at the end of the crawl."""
-    write_example("server", "class Textfile", tmp_path / "metrics.py")
+def test_metrics_file_has_the_documented_metrics(tmp_path: Path, server: SiteServer) -> None:
+    """The table names each metric, and no other; some exist only in crawls with failures or errors."""
     run(
-        tmp_path, "focus-files", server.url, "--types", "csv", "-s", """EXTENSIONS={"metrics.Textfile": 500}""",
-        "-s", f"DEFAULT_REQUEST_HEADERS={{\"Cookie\": \"{COOKIE}\"}}", METRICS_FILE=str(tmp_path / "crawl.prom"),
+        tmp_path, "focus-files", server.url, "--types", "csv", "--budget", "50", "--metrics-file", "crawl.prom",
+        "-s", f"DEFAULT_REQUEST_HEADERS={{\"Cookie\": \"{COOKIE}\"}}",
     )  # fmt: skip
-    lines = (tmp_path / "crawl.prom").read_text().splitlines()
-    assert 'scrapy_stat{spider="datasets",name="focus/reward"} 5.0' in lines
-    assert f'scrapy_stat{{spider="datasets",name="focus/requests"}} {len(server.log)}' in lines
-    assert all(re.fullmatch(r'scrapy_stat\{spider="\w+",name="[^"]+"\} [\d.e+-]+', line) for line in lines)
+    values = dict(line.rsplit(" ", 1) for line in (tmp_path / "crawl.prom").read_text().splitlines())
+    written = {name.partition("{")[0]: value for name, value in values.items() if not name.startswith("#")}
+    page = (ROOT / "docs" / "how-to" / "server.rst").read_text()
+    table = page.partition("Prometheus\n====")[2].partition("Useful alerts")[0]
+    documented = {
+        name for row in re.findall(r"^``focus_.*?  ", table, re.MULTILINE) for name in re.findall(r"\w+", row)
+    }
+    rare = {"focus_failed_connections_total", "focus_errors_total", "focus_expected_finds"}
+    assert written.keys() - rare == documented - rare
+    assert rare <= documented
+    assert written["focus_finds_total"] == "5"
+    assert written["focus_requests_total"] == str(len(server.log))

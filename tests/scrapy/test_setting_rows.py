@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,10 +98,12 @@ def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
 def test_each_setting_of_a_feature_is_read_by_its_row(row: Setting[Any]) -> None:
     """A value that cannot be used is an error before anything is crawled."""
     assert row.of(Settings()) == row.default
-    value = 7 if row.unit else not row.default
+    value, wrong = (7 if row.unit else not row.default), "x"
+    if isinstance(row.default, str):
+        value, wrong = "some/file", "\0"
     assert row.of(Settings({row.name: str(value)})) == value != row.default
-    with pytest.raises(ConfigError, match=f"^{row.name} is 'x'; it takes "):
-        Config.from_settings(Settings({row.name: "x"}), BranchingBandit, rows_of({}))
+    with pytest.raises(ConfigError, match=f"^{row.name} is {re.escape(repr(wrong))}; it takes "):
+        Config.from_settings(Settings({row.name: wrong}), BranchingBandit, rows_of({}))
     assert existing({row.name: 7, "FOCUS_GONE": 8}) == {row.name: 7}
 
 

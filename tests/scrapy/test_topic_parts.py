@@ -84,7 +84,7 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "bees", "seeds": SEED, "out": "."}, "out is '.'"),
         (
             {"keywords": "bees", "seeds": SEED, "keyword": "x"},
-            "unknown argument keyword; the arguments are seeds, about, examples",
+            "unknown argument keyword; did you mean keywords? The arguments are seeds, about, examples",
         ),
     ],
     ids=str,
