@@ -19,7 +19,7 @@ from scrapy_focus.core.extras import require_extra
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal, types_of
 from scrapy_focus.core.log import EventLog
-from scrapy_focus.core.mission import RENDER_COST, Mission, learning, topic_of
+from scrapy_focus.core.mission import RENDER_COST, Mission, Unit, learning, topic_of
 from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import REASON, brief, printable, printable_logger, reason_of
 from scrapy_focus.core.setting import (
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import MakeFrontier
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.mission import Unit
     from scrapy_focus.core.stop import StopRule
 
 logger = printable_logger(__name__)
@@ -265,6 +264,7 @@ class Config:
     budget_bytes = Setting("FOCUS_BUDGET_BYTES", none_at_zero(size()), default=None, unit="bytes")
     budget_seconds = Setting("FOCUS_BUDGET_SECONDS", none_at_zero(seconds()), default=None, unit="seconds")
     budget_rate = Setting("FOCUS_BUDGET_RATE", _RATE, default=None)
+    cost_unit: Setting[Unit | None] = Setting("FOCUS_COST_UNIT", choice(*get_args(Unit), is_empty=is_off), default=None)
 
     render: Setting[Render] = Setting("FOCUS_RENDER", choice(*get_args(Render), is_empty=is_off), default="learn")
     render_cost = Setting("FOCUS_RENDER_COST", number(), default=RENDER_COST, unit="requests")
@@ -414,13 +414,18 @@ class Config:
     def mission(self) -> Mission:
         """Return what the crawl looks for, as every policy receives it.
 
-        The unit of cost is that of the budget, if there is only one and it is not requests.
+        Unless it is set, the unit of cost is that of the budget, if there is only one and it is not requests.
         """
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
-        unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
+        limited_by = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
+        unit = self.cost_unit or limited_by
         mission = Mission.of(
-            self.goal, words=self.keywords, unit=unit, render_cost=self.render_cost, renders=self.render == "learn"
+            self.goal,
+            words=self.keywords,
+            unit=unit,
+            render_cost=self.render_cost,
+            renders=self.render == "learn",
         )
         return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 

@@ -33,6 +33,7 @@ VALUES: dict[str, Any] = {
     "FOCUS_CLUSTER_LEASE": "7",
     "FOCUS_CLUSTER_MOST_OUT": "7",
     "FOCUS_CLUSTER_NAME": "seven",
+    "FOCUS_COST_UNIT": "bytes",
     "FOCUS_COST_LIMIT": "7",
     "FOCUS_EMBEDDING": "tests.topicwords.Count",
     "FOCUS_EXIT_STATUS": "True",

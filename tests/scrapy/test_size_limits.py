@@ -63,8 +63,9 @@ class _Sender(StreamRequestHandler):
             self.wfile.write(body)
             return
         self.answer("text/csv", self.server.size, "200 OK")
-        left = self.server.size
+        left = self.server.size - len(path)
         try:
+            self.wfile.write(path.encode())
             while left > 0:
                 self.wfile.write(PIECE[:left])
                 left -= len(PIECE)
@@ -116,9 +117,18 @@ def test_a_stopped_file_waits_for_a_larger_budget(files: LargeFiles, tmp_path: P
     found = find(files, tmp_path, size="1GB")
     assert found.reason == "finished"
     lines = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
-    assert [(line["size"], line["cut"]) for line in lines if line["path"]] == [(MB, False)] * len(lines)
-    assert {path for path in files.asked if path.endswith(".csv")} == {f"/{i}.csv" for i in range(4)}
+    assert sorted(line["url"] for line in lines) == [f"{files.url}{i}.csv" for i in range(4)]
+    assert {(line["size"], line["cut"]) for line in lines} == {(MB, False)}
     assert ending_of(found.crawler).status == 0
+
+
+def test_another_limit_may_replace_it(files: LargeFiles, tmp_path: Path) -> None:
+    """When the crawl resumes, and for the next crawl: the unit of what is learned stays requests."""
+    files.size = 1000
+    assert find(files, tmp_path, size="1kB").reason == "focus_budget_bytes"
+    assert find(files, tmp_path, time="1h", budget="3").reason == "focus_budget_requests"
+    assert find(files, tmp_path, time="1h").reason == "finished"
+    assert ending_of(find(files, tmp_path, size="1GB").crawler).kind == "found"
 
 
 class Poster(Follower):

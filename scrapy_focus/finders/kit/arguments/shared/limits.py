@@ -66,4 +66,6 @@ class LimitArguments(Arguments):
     def set_up(self, crawler: Crawler) -> None:
         for name, limit in self.budgets.items():
             crawler.settings.set(f"FOCUS_BUDGET_{name.upper()}", limit, "spider")
+        if self.budgets:  # a later crawl with another limit uses what this one learned
+            crawler.settings.set("FOCUS_COST_UNIT", "requests", "spider")
         super().set_up(crawler)
