@@ -105,6 +105,7 @@ def test_downloads_are_stopped(files: LargeFiles, tmp_path: Path, at_once: int) 
     assert found.errors == {}
     assert not (tmp_path / "manifest.jsonl").exists() or not (tmp_path / "manifest.jsonl").read_text()
     assert not list(tmp_path.glob("files/*"))
+    assert "<dd>1.0 MB</dd>" in (tmp_path / "index.html").read_text()
 
 
 def test_a_stopped_file_waits_for_a_larger_budget(files: LargeFiles, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from scrapy_focus.core.printable import NAME, PARAGRAPH, counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import words_paid
 from scrapy_focus.finders.kit.page.sums import ROWS, bar_of
-from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, starts_of
+from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, span, starts_of
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table, first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy_focus.finders.kit.page.report import Broken, Report, Traffic
 
@@ -163,7 +163,7 @@ def facts_of(report: Report) -> dict[str, str]:
         "Least relevance": f"{least:g}" if (least := number_of(run.get("about_least"))) else "",
         "Pages per domain": said_of(run, "per_domain"),
         "Pages per host": said_of(run, "per_host"),
-        "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",
+        "Budget": _budget(run, notes.state.get("limits")) or "none",
         "Total requests": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
         "Delay": delay_text(run.get("delay")),
@@ -174,6 +174,15 @@ def facts_of(report: Report) -> dict[str, str]:
         "Version": f"scrapy_focus {run.get('version')}",
     }
     return {name: printable(text, PARAGRAPH) for name, text in facts.items() if text}
+
+
+def _budget(run: Mapping[str, Any], noted: Any) -> str:
+    """Return the limits of a crawl: those in the notes of its state or, at its begin, that of requests."""
+    limits = noted if isinstance(noted, dict) else {"requests": run.get("budget")}
+    requests, size, seconds = (number_of(limits.get(name)) for name in ("requests", "bytes", "seconds"))
+    said = [counted(int(requests), "request")] if requests else []
+    said += [size_text(size)] if size else []
+    return ", ".join([*said, *([span(seconds)] if seconds else [])])
 
 
 def _all_requests(used: Any) -> str:
