@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from scrapy_focus.finders.files.file_names import Names, folder_of, safe_name
+from scrapy_focus.finders.files.file_names import Names, folder_of
+from scrapy_focus.web.safe_names import safe_name
 
 HOSTILE = [
     "", ".", "..", "...", "../../etc/passwd", "/etc/passwd", "\\\\server\\share", "C:\\windows\\x.dll", "a\x00b.csv",

@@ -584,9 +584,10 @@ def _named_in(data: bytes) -> None:
 
 def file(data: bytes) -> None:
     """The type of a file: by its first bytes, its headers, the user's types; and its path."""
-    from scrapy_focus.finders.files.file_names import Names, safe_name
+    from scrapy_focus.finders.files.file_names import Names
     from scrapy_focus.web.mime import parse_mime
     from scrapy_focus.web.names import announced_name
+    from scrapy_focus.web.safe_names import safe_name
     from scrapy_focus.web.sniff import sniff
 
     headers, body = message(data)

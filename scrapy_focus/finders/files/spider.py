@@ -22,7 +22,6 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.features import existing
 from scrapy_focus.features.revisits.feature import NOT_MODIFIED
 from scrapy_focus.finders.files.arguments import FilesArguments
-from scrapy_focus.finders.files.file_names import safe_name
 from scrapy_focus.finders.files.next_crawl import Again
 from scrapy_focus.finders.files.output import FilesOutput
 from scrapy_focus.finders.kit.arguments.argument import passed_on
@@ -44,6 +43,7 @@ from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name, header_text
+from scrapy_focus.web.safe_names import safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
