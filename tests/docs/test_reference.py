@@ -46,7 +46,14 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.setting import Setting
 
-FOLDERS = ("*.py", "engine/**/*.py", "features/*/*.py", "finders/news/watch_notes.py", "core/*.py")
+FOLDERS = (
+    "*.py",
+    "engine/**/*.py",
+    "features/*/*.py",
+    "finders/news/watch_notes.py",
+    "finders/kit/spiders/*.py",
+    "core/*.py",
+)
 SOURCES = [path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))]
 SOURCES += [PACKAGE / "cluster" / name for name in ("worker.py", "conversation.py", "leader.py")]
 #: The existing settings, and those whose documentation is tested with their feature, whether it exists or not.

@@ -34,6 +34,7 @@ from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.topic.adaptive import AdaptiveRelevance
 from scrapy_focus.topic.models import model_of
 from scrapy_focus.topic.neural import NeuralRelevance
+from scrapy_focus.web.page_texts import require_text
 from tests.made import HANG
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 OPTIONAL = (
     "extruct", "gensim", "hnswlib", "matplotlib", "pandas", "playwright", "ray", "scipy", "scrapy_playwright", "sklearn",
-    "tokenizers", "torch", "warcio", "wordllama",
+    "tokenizers", "torch", "trafilatura", "warcio", "wordllama",
 )  # fmt: skip
 #: Makes these modules ones that are not installed, in each process that starts with its folder in PYTHONPATH.
 BLOCKER = f"""
@@ -131,6 +132,8 @@ def test_the_package_and_its_default_scheduler_import_no_optional_package() -> N
         ("topic", "gensim", "gensim", lambda folder: load_vectors(folder / "vectors")),
         ("about", "tokenizers", "tokenizers", load_embedding),
         ("structured", "extruct", "extruct", lambda folder: StructuredDataGoal()),
+        ("text", "trafilatura", "trafilatura", lambda folder: require_text("--text")),
+        ("text", "lxml_html_clean", "lxml_html_clean", lambda folder: require_text("--text")),
         ("lab", "sklearn", "scikit-learn", lambda folder: compare([], [])),
         ("lab", "matplotlib", "matplotlib", lambda folder: require_matplotlib()),
         ("lab", "warcio", "warcio", lambda folder: WarcImporter(folder / "archive.warc")),
@@ -167,6 +170,8 @@ def test_a_missing_extra_is_named_in_one_line(
         ("ray", ["stop"], 'several machines needs Ray: pip install "scrapy-focus[cluster]"'),
         ("extruct", ["structured", "http://127.0.0.1:9/", "--types", "Recipe"], 'extruct: pip install "scrapy-focus[str'),
         ("warcio", ["files", "http://127.0.0.1:9/", "--warc"], '--warc needs warcio: pip install "scrapy-focus[warc]"'),
+        ("trafilatura", ["important", "http://127.0.0.1:9/", "--text"], '--text needs trafilatura: pip install "scrapy-focus[te'),
+        ("trafilatura", ["topic", "http://127.0.0.1:9/", "--keywords", "a1", "--markdown"], "--markdown needs trafilatura: pip"),
     ],
 )  # fmt: skip
 def test_a_command_ends_with_status_2_and_one_line(
@@ -243,6 +248,33 @@ def test_a_crawl_for_files_of_any_content_imports_nothing_for_sentences(tmp_path
             _, _, imported = done.stdout.rpartition("imported: ")
             assert ("tokenizers" in imported) is bool(about)
             assert about or imported.strip() == "[]"
+
+
+def test_a_crawl_for_pages_imports_no_library_for_their_texts(tmp_path: Path) -> None:
+    """Not even one with --text, which extracts in another process."""
+    code = (
+        "import sys\n"
+        "from scrapy_focus.__main__ import main\n"
+        "try: main()\n"
+        "finally: print('imported:', sorted({'trafilatura', 'resiliparse', 'justext'} & set(sys.modules)))"
+    )
+    with SiteServer(DataPortal(2)) as server:
+        for text in ([], ["--text"]):
+            done = run(
+                {**os.environ},
+                tmp_path,
+                "-c",
+                code,
+                "important",
+                server.url,
+                "--out",
+                f"found{len(text)}",
+                *FAST,
+                *text,
+            )
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.rpartition("imported: ")[2].strip() == "[]"
+            assert (tmp_path / f"found{len(text)}" / "text").exists() is bool(text)
 
 
 def test_a_crawl_whose_policy_needs_an_extra_is_refused(tmp_path: Path, bare: dict[str, str]) -> None:

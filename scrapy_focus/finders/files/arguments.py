@@ -55,6 +55,8 @@ def _read_types(given: str, called: Called) -> list[str]:
 class FilesArguments(FolderArguments):
     """Values of the arguments of a search for files."""
 
+    instead_of_texts = "focus files stores files, whatever is in them"
+
     root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)
     types: list[str] = argument(
         _read_types, default="data", metavar="TYPES",

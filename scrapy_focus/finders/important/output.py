@@ -10,6 +10,7 @@ from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.important.ranking import read_ranking
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import sums_table
+from scrapy_focus.finders.kit.records.contents import content_columns
 from scrapy_focus.finders.kit.records.folder_names import GRAPH
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table, first_of
 
@@ -107,5 +108,12 @@ class ImportantOutput(Output):
     def further(self, find: RankedPage) -> Sequence[FoundThrough]:
         return [each for each in find.through if each.page != find.page]
 
+    def path(self, find: RankedPage) -> str:
+        return find.contents.path
+
+    def further_columns(self) -> list[str]:
+        return content_columns(page.contents for page in self.ranking)
+
     def table_rows(self) -> Iterable[Sequence[Any]]:
-        return map(attrgetter(*self.table_columns), self.ranking)
+        further = (f"contents.{name}" for name in self.further_columns())
+        return map(attrgetter(*self.table_columns, *further), self.ranking)

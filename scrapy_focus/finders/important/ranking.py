@@ -13,6 +13,7 @@ import numpy as np
 
 from scrapy_focus.finders.important.link_book import read_links
 from scrapy_focus.finders.kit.page.output import FoundThrough
+from scrapy_focus.finders.kit.records.contents import NO_CONTENTS, Contents, contents_of
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
 from scrapy_focus.learn.pagerank import solve
@@ -43,6 +44,7 @@ class RankedPage(NamedTuple):
     anchor: str  # text of that link
     at: str  # ISO 8601
     through: tuple[FoundThrough, ...]  # the first links by which it was found
+    contents: Contents = NO_CONTENTS
 
     @property
     def is_fetched(self) -> bool:
@@ -209,7 +211,7 @@ def _ranked(
     return RankedPage(
         rank=rank, importance=round(worth, 6), links=n_links, fetched="yes" if is_fetched else "no", url=url,
         title=text_in(line, "title"), depth=depth, status=status, page=first.page, anchor=first.anchor,
-        at=text_in(line, "fetched_at"), through=through,
+        at=text_in(line, "fetched_at"), through=through, contents=contents_of(line),
     )  # fmt: skip
 
 

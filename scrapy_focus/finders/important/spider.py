@@ -28,6 +28,7 @@ from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import NO_PAGES
 from scrapy_focus.finders.kit.spiders.items import ImportantPage
 from scrapy_focus.finders.kit.spiders.middlewares import VeryLongPagesAreCut
+from scrapy_focus.finders.kit.spiders.page_texts import declared_language, feed_of, source_of, title_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.goals.pages import PagesGoal
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _LINKS = 200_000  # links of a page that are read
-_TEXT = 200  # characters of titles
 
 
 class ImportantSpider(SiteSpider):
@@ -122,7 +122,7 @@ class ImportantSpider(SiteSpider):
         resumes = bool(job) and Path(job, "focus").exists()
         _check_folder(out, resumes=resumes)
         self.follow_roots(out)
-        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+        feed = feed_of(ImportantPage, self.asked)
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
         facts = {
             "spider": "important", "roots": self.roots, "types": self.asked.looks_for, "budget": self.budget,
@@ -136,12 +136,13 @@ class ImportantSpider(SiteSpider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
             return
-        meta, title = response.meta, response.selector.root.find(".//title")
+        meta, contents = response.meta, self.asked.contents
         yield ImportantPage(
             url=response.url,
-            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
+            title=title_of(response),
             depth=meta.get("depth", 0), status=response.status, page=meta.get(FOUND_ON, ""),
             anchor=printable(meta.get("link_text", "")), fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            language=declared_language(response) if contents else "", page_source=source_of(response, self.asked),
         )  # fmt: skip
         yield from self.links(response)
 

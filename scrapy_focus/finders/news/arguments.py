@@ -34,6 +34,8 @@ def _read_age(given: str, called: Called) -> float:
 class NewsArguments(FolderArguments):
     """Values of the arguments of a watch."""
 
+    instead_of_texts = "focus watch lists articles, and stores none of them"
+
     root: Starts = argument(roots_reader("news"), option=POSITIONAL)
     rate: Rate | None = argument(
         read_rate, metavar="N/day",

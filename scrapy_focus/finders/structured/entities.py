@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_focus.finders.kit.records.contents import NO_CONTENTS, Contents, contents_of
 from scrapy_focus.finders.kit.records.folder_names import ENTITIES
 from scrapy_focus.finders.kit.records.lines import lines_of, number_in, share_in, text_in
 from scrapy_focus.web.url_parts import domain_at, parts_of
@@ -43,6 +44,7 @@ class FoundEntity(NamedTuple):
     why: str  # why its page was fetched
     at: str  # ISO 8601
     relevance: float | None = None  # of its page to the topic, from 0 to 1; None: not judged
+    contents: Contents = NO_CONTENTS  # of its page
 
 
 class HostSum(NamedTuple):
@@ -78,6 +80,7 @@ def read_entities(folder: Path) -> list[FoundEntity]:
             syntax=text_in(line, "syntax"), values=n_values(values), host=parts_of(url)[0], page=text_in(line, "page"),
             anchor=text_in(line, "anchor"), why=text_in(line, "why"), at=text_in(line, "fetched_at"),
             relevance=share_in(line, "relevance"),
+            contents=contents_of(line),
         )  # fmt: skip
     return [*found.values()]
 

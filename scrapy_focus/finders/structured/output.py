@@ -125,6 +125,9 @@ class StructuredOutput(Output):
     def host(self, find: FoundEntity) -> str:
         return find.host
 
+    def path(self, find: FoundEntity) -> str:
+        return find.contents.path
+
     def further_columns(self) -> list[str]:
         return [name for name, _ in types_of(self.finds).most_common(_TYPES)]
 

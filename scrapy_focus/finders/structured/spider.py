@@ -22,6 +22,7 @@ from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, new_links
 from scrapy_focus.finders.kit.spiders.items import StructuredEntity
 from scrapy_focus.finders.kit.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
+from scrapy_focus.finders.kit.spiders.page_texts import declared_language, feed_of, source_of, title_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.finders.structured.arguments import StructuredArguments
@@ -146,7 +147,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         self.prepare(out, resumes=resumes)
         if self.stay and (self.folder or job):
             self.follow_roots(self.folder or Path(job))
-        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+        feed = feed_of(StructuredEntity, self.asked)
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out): feed}, "cmdline")
         if self.folder is not None:
             run = Run(1, resumes, 0)
@@ -210,7 +211,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         self._read[url] = None
         listed, host = self._listed.pop(url, set()), parts_of(url)[0]
         wanted = self.goal.wanted(reading)
-        relevance = self._relevance(host, response)
+        relevance, source = self._relevance(host, response), source_of(response, self.asked)
+        about_page = {} if source is None else {"title": title_of(response), "language": declared_language(response)}
         for number, entity in enumerate(within(wanted if self.goal.names else outermost(wanted)), 1):
             if number not in listed:
                 yield StructuredEntity(
@@ -219,7 +221,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
                     anchor=printable(meta.get("link_text", "")),
                     why=why_of(meta),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                    relevance=relevance,
+                    relevance=relevance, page_source=source, **about_page,
                 )  # fmt: skip
 
     def _relevance(self, host: str, response: HtmlResponse) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_focus.core.printable import counted, inflected
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output
 from scrapy_focus.finders.kit.page.sums import SECTIONS, sums_table
+from scrapy_focus.finders.kit.records.contents import content_columns
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.finders.topic.pages import read_pages
 
@@ -66,5 +67,12 @@ class TopicOutput(Output):
     def host(self, find: Page) -> str:
         return find.host
 
+    def path(self, find: Page) -> str:
+        return find.contents.path
+
+    def further_columns(self) -> list[str]:
+        return content_columns(page.contents for page in self.pages)
+
     def table_rows(self) -> Iterable[Sequence[Any]]:
-        return map(attrgetter(*self.table_columns), self.pages)
+        further = (f"contents.{name}" for name in self.further_columns())
+        return map(attrgetter(*self.table_columns, *further), self.pages)

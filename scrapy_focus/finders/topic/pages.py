@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_focus.finders.kit.records.contents import NO_CONTENTS, Contents, contents_of
 from scrapy_focus.finders.kit.records.folder_names import PAGES
 from scrapy_focus.finders.kit.records.lines import lines_of, number_in, text_in
 from scrapy_focus.finders.kit.spiders.items import RELEVANT
@@ -26,6 +27,7 @@ class Page(NamedTuple):
     anchor: str  # text of the link
     why: str  # why it was fetched
     at: str  # ISO 8601
+    contents: Contents = NO_CONTENTS
 
     @property
     def is_relevant(self) -> bool:
@@ -52,7 +54,7 @@ def read_pages(folder: Path) -> list[Page]:
             relevance=float(relevance) if isinstance(relevance, (int, float)) and 0 <= relevance <= 1 else 0.0,
             host=text_in(line, "host"), domain=text_in(line, "domain"), language=text_in(line, "language"),
             depth=number_in(line, "depth"), page=text_in(last, "url"), anchor=text_in(last, "anchor"),
-            why=text_in(line, "why"), at=text_in(line, "fetched_at"),
+            why=text_in(line, "why"), at=text_in(line, "fetched_at"), contents=contents_of(line),
         )  # fmt: skip
     return [*found.values()]
 

@@ -24,8 +24,9 @@ from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.records.crawls import Run
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, be_quiet, new_links
-from scrapy_focus.finders.kit.spiders.items import TopicPage
+from scrapy_focus.finders.kit.spiders.items import RELEVANT, TopicPage
 from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_of, refresh_of
+from scrapy_focus.finders.kit.spiders.page_texts import declared_language, feed_of, source_of, title_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.topic.arguments import TopicArguments
 from scrapy_focus.finders.topic.output import TopicOutput
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 _STEPS = 20  # of a path that are listed; the seed is always among them
 _PAGES = 200_000  # whose paths are remembered: about 60 MB
-_TEXT = 200  # characters of titles
 _READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
 EXAMPLES = "examples.json.gz"  # in the JOBDIR
@@ -141,7 +141,7 @@ class TopicSpider(FollowingSpider):
         if spider.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
         else:
-            feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+            feed = feed_of(TopicPage, spider.asked)
             feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
             settings.set("FEEDS", feeds, "cmdline")
         if spider.folder is not None:
@@ -253,18 +253,19 @@ class TopicSpider(FollowingSpider):
         meta, root = response.meta, response.selector.root
         self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
         host = parts_of(response.url)[0]
-        title = root.find(".//title")
+        relevance = round(float(self.relevance.score([self.goal.text(host, page_blocks(root))[:_READ]])[0]), 6)
         return TopicPage(
             url=response.url,
-            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
-            relevance=round(float(self.relevance.score([self.goal.text(host, page_blocks(root))[:_READ]])[0]), 6),
+            title=title_of(response),
+            relevance=relevance,
             host=host,
             domain=domain_at(host),
             depth=meta.get("depth", 0),
             path=self.path(response.url),
             why=why_of(meta),
-            language=language(response),
+            language=declared_language(response),
             fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            page_source=source_of(response, self.asked) if relevance >= RELEVANT else None,
         )
 
     def remember(self, url: str, found_on: str, anchor: str) -> None:
@@ -304,14 +305,3 @@ def read_results(path: Path) -> Iterator[dict[str, Any]]:
                     yield json.loads(line)
                 except ValueError:
                     return
-
-
-def language(response: HtmlResponse) -> str:
-    """Return the language that a page declares, ``""`` for none."""
-    root = response.selector.root
-    names = [root.get("lang"), root.get("xml:lang")]
-    for meta in root.iterfind(".//meta[@http-equiv]"):
-        if meta.get("http-equiv").lower() == "content-language":
-            names.append(meta.get("content"))
-    names.append((response.headers.get("Content-Language") or b"").decode("latin-1"))
-    return next((name.strip()[:35] for name in names if name and name.strip()), "")

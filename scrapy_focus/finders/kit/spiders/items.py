@@ -1,6 +1,7 @@
 """Items of the spiders in this package."""
 
-from dataclasses import InitVar, dataclass
+from collections.abc import Collection
+from dataclasses import InitVar, dataclass, field, fields
 from typing import Any, Literal
 
 #: Where the link to an article was found.
@@ -8,6 +9,24 @@ By = Literal["page", "feed", "sitemap", "start"]
 
 #: The least relevance of a page that counts as on topic.
 RELEVANT = 0.5
+
+
+@dataclass(slots=True)
+class PageSource:
+    """A page whose contents are stored with its items."""
+
+    html: str
+    contents: dict[str, str] | None = None  # once they are stored
+
+
+def _content() -> Any:
+    """Declare a field for the contents of a page: listed only if they are stored, and empty if nothing was found."""
+    return field(default="", metadata={"is_content": True})
+
+
+def listed_fields(item: Any, contents: Collection[str]) -> list[str]:
+    """Return the fields of an item, or of its class, that belong into a list; of contents, only those given."""
+    return [each.name for each in fields(item) if not each.metadata.get("is_content") or each.name in contents]
 
 
 @dataclass
@@ -76,6 +95,16 @@ class TopicPage:
     why: str  # why it was fetched: what was known about its link when it was chosen
     language: str  # as the page declares it, "" if it does not
     fetched_at: str  # ISO 8601, UTC
+    author: str = _content()
+    published: str = _content()  # YYYY-MM-DD, as the page states it
+    text_file: str = _content()  # path of the text, relative to the folder
+    markdown_file: str = _content()  # likewise
+    text: str = _content()  # the text itself, without a folder
+    markdown: str = _content()  # likewise
+    page_source: InitVar[PageSource | None] = None
+
+    def __post_init__(self, page_source: PageSource | None) -> None:
+        self.source = page_source
 
 
 @dataclass
@@ -89,6 +118,17 @@ class ImportantPage:
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
     fetched_at: str  # ISO 8601, UTC
+    language: str = _content()  # as the page declares it
+    author: str = _content()
+    published: str = _content()  # YYYY-MM-DD, as the page states it
+    text_file: str = _content()  # path of the text, relative to the folder
+    markdown_file: str = _content()  # likewise
+    text: str = _content()  # the text itself, without a folder
+    markdown: str = _content()  # likewise
+    page_source: InitVar[PageSource | None] = None
+
+    def __post_init__(self, page_source: PageSource | None) -> None:
+        self.source = page_source
 
 
 @dataclass
@@ -108,6 +148,18 @@ class StructuredEntity:
     why: str  # why the page was fetched: what was known about its link when it was chosen
     fetched_at: str  # ISO 8601, UTC
     relevance: float | None = None  # probability that the page is on the topic; None: there is no topic
+    title: str = _content()  # of the page
+    language: str = _content()  # as the page declares it
+    author: str = _content()
+    published: str = _content()  # YYYY-MM-DD, as the page states it
+    text_file: str = _content()  # path of the text, relative to the folder
+    markdown_file: str = _content()  # likewise
+    text: str = _content()  # the text itself, without a folder
+    markdown: str = _content()  # likewise
+    page_source: InitVar[PageSource | None] = None
+
+    def __post_init__(self, page_source: PageSource | None) -> None:
+        self.source = page_source
 
 
 @dataclass

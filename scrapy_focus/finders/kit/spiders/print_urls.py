@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
@@ -20,6 +19,7 @@ from scrapy_focus.finders.kit.spiders.items import (
     SkippedFile,
     StructuredEntity,
     TopicPage,
+    listed_fields,
 )
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class PrintUrls:
     """Writes the URL of each file or page to standard output at once, one per line, or each entity as a line of JSON.
 
-    It stores nothing. Copies of a file under other URLs are dropped. When the reader closes the pipe (``| head -3``),
-    the crawl ends with the reason ``focus_unread``.
+    With the contents of pages, each page is a line of JSON, too. It stores nothing. Copies of a file under other URLs
+    are dropped. When the reader closes the pipe (``| head -3``), the crawl ends with the reason ``focus_unread``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -47,11 +47,13 @@ class PrintUrls:
     def process_item(self, item: Any) -> Any:
         if isinstance(item, TopicPage):
             if item.relevance >= RELEVANT:
-                self._print(item.url)
-        elif isinstance(item, (ImportantPage, NewsArticle)):
+                self._print(item.url, self._line(item) if item.source else "")
+        elif isinstance(item, ImportantPage):
+            self._print(item.url, self._line(item) if item.source else "")
+        elif isinstance(item, NewsArticle):
             self._print(item.url)
         elif isinstance(item, StructuredEntity):
-            self._print(item.url, printable_json(asdict(item)))
+            self._print(item.url, self._line(item))
         elif isinstance(item, DataFile):
             digest = hashlib.sha256(item.content).digest()
             item.content = b""
@@ -65,6 +67,11 @@ class PrintUrls:
         elif isinstance(item, SkippedFile):
             raise DropItem(f"{item.url} was skipped: {item.reason}", log_level="DEBUG")
         return item
+
+    def _line(self, item: Any) -> str:
+        """Return an item as JSON, as a list has it."""
+        fields = listed_fields(item, self.crawler.spider.asked.contents)  # type: ignore[union-attr]  # finders have arguments
+        return printable_json({name: getattr(item, name) for name in fields})
 
     def _print(self, url: str, line: str = "") -> None:
         if self._unread:
