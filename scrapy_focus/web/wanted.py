@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import mimetypes
 import re
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
+from scrapy_focus.web.expressions import compiled
 from scrapy_focus.web.mime import ALIASES, DATA_TYPES, FILE_TYPES, describe_types, extension, guess_mime, matches
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _KINDS = "application|audio|binary|chemical|example|font|image|message|model|multipart|text|video|x-[a-z]+"
 _MIME = re.compile(rf"({_KINDS})/([a-z0-9_.+-]+|\*)")
 _HALF = re.compile(rf"({_KINDS})/?")  # text/, or just text
-_LONGEST = 1000  # characters of an expression: a long one takes seconds to compile
 _EXTENSION = re.compile(r"[a-z0-9_.]{1,16}")
 _NO_EXPRESSION = re.compile(r"[\w.,;:!~@# '\"-]*")  # characters that do not mark a regular expression
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -175,13 +174,9 @@ def _expression(word: str) -> str:
             f"{brief(word)} is not a file type: use an extension (csv, pdf, dat), a MIME type (text/csv, image/*), a "
             "regular expression of the URL (/download/), or 'data' for all data files"
         )
-    if len(name) > _LONGEST:
-        raise ConfigError(f"{brief(word)} has {len(name):,} characters; a regular expression may have {_LONGEST:,}")
     try:
-        with warnings.catch_warnings():  # about syntax that other versions may read differently
-            warnings.simplefilter("ignore", FutureWarning)
-            re.compile(name)
-    except (re.error, OverflowError, RecursionError) as error:
+        compiled(name)
+    except ValueError as error:
         raise ConfigError(
             f"{brief(word)} is neither an extension, nor a MIME type, nor a regular expression: {error}"
         ) from error
