@@ -43,6 +43,7 @@ from scrapy_focus.engine.inflight import (
     BudgetExhausted,
     InsideAddress,
     MimeStop,
+    OutOfScope,
     Probed,
     ProbeFailed,
     RedirectSeen,
@@ -101,6 +102,35 @@ class _FocusMiddleware:
         """Return the entry of the pick that a request was made for, if any."""
         host = self.host
         return None if host is None else host.inflight.find(request)
+
+
+class ScopeMiddleware(_FocusMiddleware):
+    """Refuses requests out of scope: redirects, HEADs, and what a browser loads (``FOCUS_EXCLUDE`` and the like).
+
+    Links are refused earlier. A crawl with such a setting adds the middleware outside all others, so that robots.txt
+    of another host is not requested either. Requests for robots.txt themselves are always sent.
+    """
+
+    def process_request(self, request: Request) -> None:
+        host = self.host
+        scope = None if host is None else host.features.able("scope")
+        if host is None or scope is None or _asks_for_robots(request):
+            return
+        entry = host.inflight.find(request)
+        reason = host.guard("scope", "unknown", scope.refusal, request, entry)
+        if not reason:
+            return
+        if entry is not None and entry.also and entry.also[-1] == host.links.key(request):
+            host.links.release([entry.also.pop()])  # a later run with other rules may request it
+        raise OutOfScope(f"{request.url} is out of scope ({reason})")
+
+    def should_load(self, url: str, page: Request | None, *, is_document: bool) -> bool:
+        """Whether a browser may load a URL for a page."""
+        host = self.host
+        scope = None if host is None else host.features.able("scope")
+        if host is None or scope is None:
+            return True
+        return not host.guard("scope", "unknown", scope.loading_refusal, url, page, is_document=is_document)
 
 
 class ProbeMiddleware(_FocusMiddleware):
@@ -273,6 +303,8 @@ class MeterMiddleware(_FocusMiddleware):
         if visit is not None and visit.refused == "budget":
             stopped = BodyStopped if visit.is_stopped else BudgetExhausted
             raise stopped("a budget was used up before the page could be loaded") from exception
+        if visit is not None and visit.refused == "scope":
+            raise OutOfScope(f"{request.url} redirects out of scope") from exception
         if visit is not None and visit.refused:
             raise IgnoreRequest(f"{request.url} leads to a forbidden address ({visit.refused})") from exception
         return self._unless_foreseen("failed", request, exception)
@@ -833,6 +865,7 @@ def _size(response: Response) -> int:
 
 
 _NEEDED: tuple[type[_FocusMiddleware], ...] = (
+    ScopeMiddleware,
     ProbeMiddleware,
     PublicOnlyMiddleware,
     RevisitMiddleware,
@@ -841,11 +874,11 @@ _NEEDED: tuple[type[_FocusMiddleware], ...] = (
 )
 
 
-def install(crawler: Crawler, *, comes_back: bool) -> None:
-    """Add the middlewares that a policy requires to a crawl that uses only our scheduler.
+def install(crawler: Crawler, *, comes_back: bool, has_scope: bool) -> None:
+    """Add the middlewares that a policy or a feature requires and the settings do not name.
 
     A middleware that the user disabled (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays disabled. ``comes_back``: whether
-    the crawl revisits pages.
+    the crawl revisits pages; ``has_scope``: whether a feature limits its scope.
 
     Raises
     ------
@@ -857,7 +890,7 @@ def install(crawler: Crawler, *, comes_back: bool) -> None:
     off = {load_object(component) for component, order in chosen.items() if order is None}
     for cls in _NEEDED:
         if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
-            if not _is_needed(cls, crawler.settings, comes_back=comes_back):
+            if not _is_needed(cls, crawler.settings, comes_back=comes_back, has_scope=has_scope):
                 continue
             middleware = cls.from_crawler(crawler)
             add = getattr(manager, "_add_middleware", None)
@@ -866,10 +899,14 @@ def install(crawler: Crawler, *, comes_back: bool) -> None:
                     'this version of Scrapy takes no middleware at run time: set ADDONS = {"scrapy_focus.Addon": 500}'
                 )
             add(middleware)
+            if cls is ScopeMiddleware:
+                manager.methods["process_request"].rotate(1)
             manager.middlewares = (*manager.middlewares, middleware)
 
 
-def _is_needed(cls: type, settings: BaseSettings, *, comes_back: bool) -> bool:
+def _is_needed(cls: type, settings: BaseSettings, *, comes_back: bool, has_scope: bool) -> bool:
+    if cls is ScopeMiddleware:
+        return has_scope
     if cls is PublicOnlyMiddleware:
         return Config.public_only.of(settings)
     if cls is RevisitMiddleware:

@@ -154,7 +154,8 @@ class FocusScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         host = self.focus_host
-        install(self.crawler, comes_back=self.crawl.comes_back)
+        has_scope = host.features.able("scope") is not None
+        install(self.crawler, comes_back=self.crawl.comes_back, has_scope=has_scope)
         if (handler := get_scrapy_root_handler()) is not None:
             handler.addFilter(printable_elsewhere)
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):

@@ -43,7 +43,7 @@ _NAMED = 3  # start URLs named, of those that could not be read
 _READ = frozenset(  # a server sent a page
     {"ok", "unchanged", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"}
 )
-_UNREAD = frozenset({"http_error", "failure", "ignored"})
+_UNREAD = frozenset({"http_error", "failure", "ignored", "out_of_scope"})
 
 
 class Closing:

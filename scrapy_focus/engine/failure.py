@@ -90,8 +90,8 @@ def reports_status(command: ScrapyCommand | None, settings: BaseSettings | None 
     return False
 
 
-def in_words_of_command(error: BaseException) -> str:
-    """Return what an error says, as a command of ours that crawls says it."""
+def in_words_of_command(error: BaseException | str) -> str:
+    """Return what an error or a text says, as a command of ours that crawls says it."""
     said = str(error)
     in_my_words: Callable[[str], str] | None = getattr(running_command(), "in_my_words", None)
     return said if in_my_words is None else in_my_words(said)

@@ -2,8 +2,8 @@
 
 A feature is what a setting adds to a crawl: it refuses copies, checks whether pages have changed, counts structured
 data. Each folder of :mod:`scrapy_focus.features` is one, and a project names its own in ``FOCUS_FEATURES``. Nothing
-imports traps, near copies, redirects, answers, signals, files with the status and counts of structured data, so each
-can be deleted with its folder. Rendering and revisits have downloader middlewares, so they cannot be deleted.
+imports scope, traps, near copies, redirects, answers, signals, files with the status and counts of structured data, so
+each can be deleted with its folder. Rendering and revisits have downloader middlewares, so they cannot be deleted.
 """
 
 from __future__ import annotations

@@ -66,6 +66,10 @@ class InsideAddress(IgnoreRequest):
     """Raised in the downloader middleware for a host with a private address that outsiders must not make us visit."""
 
 
+class OutOfScope(IgnoreRequest):
+    """Raised in the downloader middleware for a request that is out of the scope of the crawl: a redirect, say."""
+
+
 class Probed(IgnoreRequest):
     """Raised in the downloader middleware after a successful HEAD: there is no page for the spider."""
 
@@ -247,6 +251,7 @@ LABELS: dict[type, str] = {
     BudgetExhausted: "budget",
     BrowserFailed: "browser",
     RedirectSeen: "redirect_seen",
+    OutOfScope: "out_of_scope",
     TooLarge: "too_large",
     DownloadCancelledError: "too_large",
     IgnoreRequest: "ignored",

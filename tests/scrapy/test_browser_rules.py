@@ -17,7 +17,7 @@ from scrapy_focus import FocusScheduler
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.browser.rules import Rules
-from scrapy_focus.engine.browser.ways import kind_of
+from scrapy_focus.engine.browser.ways import Asked, kind_of
 from scrapy_focus.engine.host import host_of
 from tests.made import HANG
 
@@ -238,3 +238,87 @@ def test_settings_that_are_refused(value: Any) -> None:
     """For an unknown type of resource, the message names the setting and the existing types."""
     with pytest.raises(ConfigError, match=r"FOCUS_BROWSER_OFFSITE.*stylesheet"):
         Config.from_settings(Settings({"FOCUS_BROWSER_OFFSITE": value}), FocusScheduler.default_policy)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "refused"),
+    [
+        ("/ok?in", "document", ""),
+        ("/ok?in&logout", "document", "scope"),
+        ("/ok", "document", "scope"),
+        ("/app.js", "script", ""),
+        ("/logout.js", "script", "scope"),
+        ("/logout", "xhr", "scope"),
+        ("/logout", "websocket", "scope"),
+    ],
+)
+def test_what_is_out_of_scope_is_refused(site: MockSite, path: str, kind: str, refused: str) -> None:
+    """A document has to be included, and everything not to be excluded; with a reason, and once in the counts."""
+    settings = {"FOCUS_INCLUDE": [r"\?in"], "FOCUS_EXCLUDE": ["logout"]}
+    url = site.url(path).replace("http", "ws" if kind == "websocket" else "http", 1)
+    found, result = answers(site, [(url, kind)] * 2, settings)
+    assert found == [refused] * 2
+    assert result.stats["focus/requests"] == 1 + 2 * (not refused)
+    assert sum(n for name, n in result.stats.items() if name.startswith("focus/scope/")) == bool(refused)
+
+
+class Redirected(Asking):
+    """Asks as the page of its own request does, after a redirect."""
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        self.page = response.request
+        async for each in super().parse(response):
+            yield each
+
+
+@pytest.mark.parametrize(("scope", "refused"), [("host", ["", "", "scope"]), ("any", ["", "", "scope"])])
+def test_a_browser_follows_a_start_url_as_far_as_the_crawl_does(site: MockSite, scope: str, refused: list[str]) -> None:
+    """To another host, which then is in scope, but to nothing that is excluded."""
+    asked = [(f"http://{ELSEWHERE}/home", "document"), (site.url("/x"), "document"), (site.url("/logout"), "document")]
+    settings = {"FOCUS_SCOPE": scope, "FOCUS_EXCLUDE": ["logout"]}
+    result = crawl(Redirected, settings, site=site, asked=asked)
+    assert [item["refused"] for item in result.items] == refused
+    assert len(result.logged("that is in the scope of the crawl, too")) == (scope == "host")
+
+
+class Loading:
+    """A browser in which each page redirects to an excluded URL, as far as the crawl lets it."""
+
+    lazy = True
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Loading:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Any:
+        visit = request.meta["playwright_page_init_callback"]
+        asked = Asked(request.url.replace("/ok", "/logout"), "document", frame="frame", is_first=False)
+        visit.guard._frames["frame"] = visit
+        visit.is_paid = False
+        assert await visit.guard.refusal(asked) == "scope"
+        raise OSError("net::ERR_BLOCKED_BY_CLIENT")
+
+    async def close(self) -> None:
+        """End."""
+
+
+class Shown(Follower):
+    """Asks for a page in a browser."""
+
+    name = "shown"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            yield Request(seed, meta={"playwright": True})
+
+
+def test_a_page_that_redirects_out_of_scope_in_a_browser(site: MockSite) -> None:
+    """It has one outcome, which says so."""
+    settings = {"DOWNLOAD_HANDLERS": {"http": Loading}, "FOCUS_EXCLUDE": ["logout"], "RETRY_ENABLED": False}
+    result = crawl(Shown, settings, seeds=[site.url("/ok")])
+    assert result.outcomes == {"out_of_scope": 1}
+    assert result.stats["focus/browser/refused/scope"] == 1
+    assert result.stats["focus/scope/excluded"] == 1

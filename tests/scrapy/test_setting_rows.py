@@ -71,6 +71,16 @@ VALUES: dict[str, Any] = {
 }
 
 
+#: Settings of features that take neither a number nor a flag: a text, its value, a wrong one, and its error.
+OF_FEATURES: dict[str, tuple[str, Any, str, str]] = {
+    "FOCUS_EXCLUDE": ("a{1,2},b", ("a{1,2}", "b"), "a,(", r" has '\(', which is not a regular expression: missing \)"),
+    "FOCUS_INCLUDE": ("a", ("a",), "a,,b", " has '', which is not a regular expression: it is empty"),
+    "FOCUS_METRICS_FILE": ("some/file", "some/file", "\0", r" is '\\x00'; it takes "),
+    "FOCUS_SCOPE": ("host", "host", "x", " is 'x'; it takes 'page', 'prefix', 'host', 'domain' or 'any'"),
+    "FOCUS_STATS_FILE": ("some/file", "some/file", "\0", r" is '\\x00'; it takes "),
+}
+
+
 def read(settings: dict[str, Any]) -> Config:
     return Config.from_settings(Settings(settings), BranchingBandit)
 
@@ -99,11 +109,11 @@ def test_each_setting_changes_its_field(name: str, tmp_path: Path) -> None:
 def test_each_setting_of_a_feature_is_read_by_its_row(row: Setting[Any]) -> None:
     """A value that cannot be used is an error before anything is crawled."""
     assert row.of(Settings()) == row.default
-    value, wrong = (7 if row.unit else not row.default), "x"
-    if isinstance(row.default, str):
-        value, wrong = "some/file", "\0"
-    assert row.of(Settings({row.name: str(value)})) == value != row.default
-    with pytest.raises(ConfigError, match=f"^{row.name} is {re.escape(repr(wrong))}; it takes "):
+    text, value, wrong, said = OF_FEATURES.get(row.name) or ("7", 7, "x", " is 'x'; it takes ")
+    if row.name not in OF_FEATURES and not row.unit:
+        text, value = str(not row.default), not row.default
+    assert row.of(Settings({row.name: text})) == value != row.default
+    with pytest.raises(ConfigError, match=f"^{row.name}{said}"):
         Config.from_settings(Settings({row.name: wrong}), BranchingBandit, rows_of({}))
     assert existing({row.name: 7, "FOCUS_GONE": 8}) == {row.name: 7}
 

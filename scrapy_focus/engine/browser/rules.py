@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Why a request must not be sent; ``""``: it may.
 Refusal: TypeAlias = Literal[
-    "", "type", "offsite", "robots", "middleware", "budget", "left", "moves", "method", "many", "windows",
+    "", "type", "scope", "offsite", "robots", "middleware", "budget", "left", "moves", "method", "many", "windows",
 ]  # fmt: skip
 
 _LONGEST = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
@@ -53,9 +53,9 @@ class BrowsingCrawl(Protocol):
 class Rules:
     """Decides on each request of a browser, and counts the allowed ones.
 
-    robots.txt and allowed hosts are checked with the crawl's own downloader middlewares. So a crawl without them, or
-    with others in their place, gets what it has set. Any other middleware whose attribute ``guards_browsers`` is true
-    is checked as well. Pages may load the types of resources in ``offsite`` from other hosts.
+    The scope, robots.txt and allowed hosts are checked with the crawl's own downloader middlewares. So a crawl without
+    them, or with others in their place, gets what it has set. Any other middleware whose attribute ``guards_browsers``
+    is true is checked as well. Pages may load the types of resources in ``offsite`` from other hosts.
     """
 
     def __init__(self, crawler: Crawler, host: BrowsingCrawl, offsite: Collection[str]) -> None:
@@ -86,6 +86,8 @@ class Rules:
             return "budget"
         if kind in _TYPES and not any(self.host.is_wanted(mime) for mime in _TYPES[kind]):
             return "type"
+        if not all(each.should_load(url, page, is_document=kind == "document") for each in self._with("should_load")):
+            return "scope"
         meta = {} if page is None else page.meta
         request = Request(url, dont_filter=True, meta={"dont_obey_robotstxt": meta.get("dont_obey_robotstxt", False)})
         if not self._may_go_elsewhere(kind, page) and not self._is_on_site(request):
@@ -114,8 +116,11 @@ class Rules:
         return ""
 
     def _is_on_site(self, request: Request) -> bool:
-        asked = (middleware for middleware in self._middlewares() if hasattr(middleware, "should_follow"))
-        return all(middleware.should_follow(request, self.crawler.spider) for middleware in asked)
+        return all(each.should_follow(request, self.crawler.spider) for each in self._with("should_follow"))
+
+    def _with(self, method: str) -> Iterable[Any]:
+        """Return the middlewares with a method."""
+        return [middleware for middleware in self._middlewares() if hasattr(middleware, method)]
 
     def _middlewares(self) -> Iterable[Any]:
         return self.crawler.engine.downloader.middleware.middlewares
