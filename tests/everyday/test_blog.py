@@ -53,7 +53,7 @@ def test_posts_on_a_topic_are_found(server: SiteServer, tmp_path: Path) -> None:
 def test_recipes_are_found(server: SiteServer, tmp_path: Path) -> None:
     """Every fifth post describes one as JSON-LD."""
     pytest.importorskip("extruct")
-    done = run(tmp_path, "structured", server.url, "--types", "Recipe", "--stay", "--budget", "150")
+    done = run(tmp_path, "structured", server.url, "--types", "Recipe", "--scope", "host", "--budget", "150")
     assert done.status == 0
     lines = (tmp_path / "entities" / "entities.jsonl").read_text(encoding="utf-8").splitlines()
     found = {urlsplit(json.loads(line)["url"]).path for line in lines}

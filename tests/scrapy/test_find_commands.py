@@ -270,7 +270,7 @@ def test_structured_data_by_a_command(
     script = json.dumps(soups).replace("<", "\\u003c")
     pages = {"/": '<a href="/soups">soups</a>', "/soups": f'<script type="application/ld+json">{script}</script>'}
     with MockSite(pages=pages) as site:
-        words = ["structured", site.url("/"), "--types", "Recipe", "--stay", *FAST]
+        words = ["structured", site.url("/"), "--types", "Recipe", "--scope", "host", *FAST]
         said = here(*words, "--dry-run")
         for fact in (site.url("/robots.txt"), "pages with Recipe in json-ld or microdata", "127.0.0.1", "entities"):
             assert fact in said
@@ -309,8 +309,8 @@ def test_structured_data_by_a_command(
     [
         ("structured", {"types": "Recipe"}, ["--types", "schema:Recipe,"], ["--types", "Event,Recipe"],
          "began with --types Recipe, and cannot resume with --types Event,Recipe; give the same, or another folder"),
-        ("structured", {"least": "4"}, ["--least", "4", "--syntaxes", "microdata,json-ld"], ["--stay"],
-         "began with --least 4, no --stay, and cannot resume with --least 6, --stay; give the same"),
+        ("structured", {"least": "4"}, ["--least", "4", "--syntaxes", "microdata,json-ld"], ["--scope", "host"],
+         "began with --least 4, no --scope, and cannot resume with --least 6, --scope host; give the same"),
         ("structured", {}, [], ["--per-domain", "9"], "no --per-domain, and cannot resume with --per-domain 9;"),
         ("topic", {"keywords": "bees"}, ["--keywords", "bees"], ["--keywords", "steel"],
          "began with --keywords bees, and cannot resume with --keywords steel"),
@@ -554,7 +554,10 @@ def test_a_symbolic_link_in_the_folder_is_refused(
         (["structured", "example.org", "--least", "x"], "--least is 'x'; it takes a number of facts: --least 6"),
         (["structured", "example.org", "--types", "Event", "--least", "3"], "--least is '3', and types are given"),
         (["structured", "example.org", "--per-domain", "0"], "--per-domain is '0'"),
-        (["structured", "example.org", "--stay", "--per-domain", "5"], "limit it by a budget instead: --budget 100"),
+        (
+            ["structured", "example.org", "--scope", "prefix", "--per-domain", "5"],
+            "limit it by a budget instead: --budget 100",
+        ),
         (["structured", "example.org", "--out", "file"], "--out is 'file', which is a file"),
     ],
 )

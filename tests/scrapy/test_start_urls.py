@@ -31,7 +31,7 @@ SPIDERS = [
     (DatasetsSpider, "root", {}),
     (ImportantSpider, "root", {}),
     (NewsSpider, "root", {"rate": "100000/hour"}),
-    (StructuredSpider, "seeds", {"stay": "yes"}),
+    (StructuredSpider, "seeds", {"scope": "host"}),
     (TopicSpider, "seeds", {"keywords": "xy"}),
 ]
 

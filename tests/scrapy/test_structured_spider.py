@@ -210,7 +210,7 @@ def test_only_one_syntax(hosts: Handmade, tmp_path: Path) -> None:
 
 def test_it_stays_on_its_site_if_set(hosts: Handmade, tmp_path: Path) -> None:
     """On the hosts of its seeds, their sub-domains and no others, whatever redirects; on one host by the default policy."""
-    done = find(tmp_path / "one", stay="yes", seeds="http://www.soups.test/0,http://soups.test/")
+    done = find(tmp_path / "one", scope="host", seeds="http://www.soups.test/0,http://soups.test/")
     assert {line["host"] for line in lines(tmp_path / "one")} == {"soups.test", "www.soups.test"}
     assert done.scheduler.crawl.policy.__class__.__name__ == "BranchingBandit"
     said = {line["why"] for line in lines(tmp_path / "one") if line["depth"]}
@@ -218,7 +218,7 @@ def test_it_stays_on_its_site_if_set(hosts: Handmade, tmp_path: Path) -> None:
     assert all(re.search(r"links? at \S+ (brought|was known)", why) for why in said), said
     assert type(done.scheduler).__name__ == "FocusScheduler"
     hosts.log.clear()
-    done = find(tmp_path / "two", stay="yes", seeds=f"{SEED},http://far.test/soup")
+    done = find(tmp_path / "two", scope="host", seeds=f"{SEED},http://far.test/soup")
     assert {line["host"] for line in lines(tmp_path / "two")} == {"start.test", "far.test"}
     assert not any("soups.test" in url for url in hosts.asked_for)
     assert type(done.scheduler).__name__ == "AnthelionScheduler"
@@ -230,7 +230,7 @@ def test_a_seed_that_redirects_elsewhere(tmp_path: Path) -> None:
         soups = f'<script type="application/ld+json">{json.dumps(soup(1))}</script>'
         other.pages |= {"/home": '<a href="/1">1</a>', "/1": soups}
         first.answers["/"] = lambda _: (301, {"Location": other.url("/home")}, b"")
-        given = {"seeds": first.url("/"), "stay": "yes"}
+        given = {"seeds": first.url("/"), "scope": "host"}
         job = {"JOBDIR": str(tmp_path / ".focus" / "job")}
         assert ending_of(find(tmp_path, job, budget="2", **given).crawler).kind == "nothing_found"
         find(tmp_path, job, budget="30", **given)
@@ -358,14 +358,15 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         ({"syntaxes": "jsonld"}, "did you mean json-ld?"),
         ({"types": "", "least": "0"}, "least is '0'; it takes a number of facts: -a least=6"),
         ({"least": "3"}, "least is '3', and types are given"),
-        ({"stay": "maybe"}, "stay is 'maybe'; it takes yes or no"),
+        ({"scope": "yes"}, "scope is 'yes'; it takes page, prefix, host, domain or any: -a scope=prefix"),
+        ({"stay": "yes"}, "unknown argument stay; did you mean scope?"),
         ({"per_domain": "5-2"}, "per_domain is '5-2'; it takes a number of pages"),
         (
-            {"per_domain": "5", "stay": "yes"},
+            {"per_domain": "5", "scope": "host"},
             "per_domain is '5', but the crawl stays on one host; limit it by a budget",
         ),
         ({"per_host": "0"}, "per_host is '0'; it takes a number of pages: -a per_host=10"),
-        ({"per_host": "5", "stay": "yes"}, "per_host is '5', but the crawl stays on one host; limit it by a budget"),
+        ({"per_host": "5", "scope": "host"}, "per_host is '5', but the crawl stays on one host; limit it by a budget"),
         ({"per_host": "5", "per_domain": "5"}, "per_domain and per_host are two ways to count pages; give one of them"),
         ({"budget": "x"}, "budget is 'x'"),
         ({"out": "."}, "out is '.', a folder"),

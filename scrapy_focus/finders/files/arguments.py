@@ -56,6 +56,7 @@ class FilesArguments(FolderArguments):
     """Values of the arguments of a search for files."""
 
     instead_of_texts = "focus files stores files, whatever is in them"
+    given_pages = "the given pages, and files that they link to"
 
     root: Starts = argument(roots_reader("datasets"), option=POSITIONAL)
     types: list[str] = argument(

@@ -103,6 +103,15 @@ class Asked:
             self._noted.add(url)
             add_line(self.path, {"url": url, "what": what, "page": page, "crawl": self.crawl})
 
+    def depth_of(self, url: str) -> int:
+        """Return the number of links by which an earlier crawl reached a URL; that to a sitemap counts."""
+        depth, seen, page = 0, {url}, self._seen_on.get(url, "")
+        while page and page not in seen:
+            depth += 1
+            seen.add(url := page)
+            page = self._seen_on.get(url, "")
+        return depth + (self.before.get(url) == "other")
+
     def place_of_new(self, url: str) -> str:
         """Return the place of a link that no crawl saw before: ``""`` for its place on the page.
 

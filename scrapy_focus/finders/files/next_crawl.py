@@ -71,7 +71,7 @@ _MOST_LOOKS: dict[Turn, int] = {"lead": 8, "file": 20}  # queued at once, best f
 _AT_ONCE = 100  # known files that are queued at once
 _BEFORE_END = 100  # requests before a cost limit may end the crawl, when known files are requested
 _GIVEN = 500  # links of earlier crawls that are passed to the crawl at once
-_NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # remain unfollowed
+_NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget", "out_of_scope"})  # remain unfollowed
 
 
 class Again:
@@ -295,6 +295,9 @@ class Again:
             said |= {FOUND_ON: page}
         if anchor:
             said |= {"link_text": anchor}
+        if self.crawler.settings.get("FOCUS_DEPTH") is not None:
+            known = self.files.before.get(url)
+            said.setdefault("depth", self.asked.depth_of(url) if known is None else self.asked.depth_of(known.page) + 1)
         return Request(url, spider.parse, errback=spider.skip, meta=said)
 
     # Known files

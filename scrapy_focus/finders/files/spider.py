@@ -111,7 +111,7 @@ class DatasetsSpider(SiteSpider):
 
     def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = FilesArguments.read({"root": root, **given})
-        super().__init__(asked.starts, **passed_on(given))
+        super().__init__(asked.starts, stays=asked.reach == "host", **passed_on(given))
         self.goal = asked.goal
         named = [word for word in asked.types if word.lower() != "data"]
         self.named = FilesGoal(types=named) if named else None  # for these, listings count, too
@@ -169,13 +169,13 @@ class DatasetsSpider(SiteSpider):
         if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # a project may set it
             settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
         settings.set("FOCUS_GOAL", self.goal, "spider")
-        if self.sitemaps:
+        if self.sitemaps and self.asked.reach != "page":
             self.named_sitemaps = NamedSitemaps(crawler)
         self.asked.set_up(crawler)
         if self.again is not None:
             facts: dict[str, Any] = {
                 "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
-                "fixed": self.asked.fixed, "rate": str(self.rate or ""),
+                "fixed": self.asked.fixed, "scope": self.asked.stays_on, "rate": str(self.rate or ""),
             }  # fmt: skip
             if self.asked.about:
                 facts |= {"about": self.asked.about, "about_least": self.asked.about_least}

@@ -87,7 +87,7 @@ class ImportantSpider(SiteSpider):
 
     def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = ImportantArguments.read({"root": root, **given})
-        super().__init__(asked.starts, **passed_on(given))
+        super().__init__(asked.starts, stays=asked.reach == "host", **passed_on(given))
         self.budget = asked.budget
         self.by = asked.by
         self.words = asked.words
@@ -126,7 +126,7 @@ class ImportantSpider(SiteSpider):
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
         facts = {
             "spider": "important", "roots": self.roots, "types": self.asked.looks_for, "budget": self.budget,
-            "fixed": self.asked.fixed,
+            "fixed": self.asked.fixed, "scope": self.asked.stays_on,
         }  # fmt: skip
         self.notes = CrawlNotes(
             crawler, out=out, output=ImportantOutput, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out

@@ -74,7 +74,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
 
     def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = NewsArguments.read({"root": root, **given})
-        super().__init__(asked.starts, **passed_on(given))
+        super().__init__(asked.starts, stays=asked.reach == "host", **passed_on(given))
         self.rate = asked.rate
         self.hours = asked.hours
         self.goal = asked.goal
@@ -125,6 +125,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         return {
             "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
             "until": str(self.duration or ""), "budget": self.budget, "fixed": self.asked.fixed,
+            "scope": self.asked.stays_on,
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

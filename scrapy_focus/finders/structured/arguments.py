@@ -22,7 +22,6 @@ from scrapy_focus.finders.kit.arguments.readers import (
     caps_of,
     number_reader,
     read_text,
-    read_yes,
     words_reader,
 )
 from scrapy_focus.finders.kit.arguments.seeds import read_seeds
@@ -43,6 +42,7 @@ class StructuredArguments(ListArguments):
     """Values of the arguments of a search for structured data."""
 
     list_name = ENTITIES
+    usual = "any"
 
     seeds: Starts = argument(read_seeds, option=POSITIONAL)
     types: list[str] = argument(
@@ -63,7 +63,6 @@ class StructuredArguments(ListArguments):
     per_host: int | None = argument(
         number_reader("pages", 10), metavar="N", help="fetch at most N pages per host, not per domain"
     )
-    stay: bool = argument(read_yes, default="no", switch="yes", help="stay on the hosts of the URLs")
     out: str = argument(read_text, default=ENTITIES)
     folder: str = argument(read_text)
 
@@ -115,7 +114,7 @@ class StructuredArguments(ListArguments):
     @property
     def is_one_host(self) -> bool:
         """Whether the crawl stays on a single host."""
-        return self.stay and len(set(self.seeds.hosts)) == 1
+        return self.reach in ("page", "prefix", "host") and len(set(self.seeds.hosts)) == 1
 
     @property
     def caps(self) -> dict[str, Any]:
@@ -128,14 +127,10 @@ class StructuredArguments(ListArguments):
         return repr(self.goal)
 
     @property
-    def stays_on(self) -> str:
-        return super().stays_on if self.stay else "any host"
-
-    @property
     def fixed(self) -> dict[str, str]:
         least = "" if self.goal.names else str(self.goal.least)
         return {
             "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
-            "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
+            "per_domain": str(self.per_domain or ""), "scope": self.reach if self.is_one_host else "",
             **({"per_host": str(self.per_host)} if self.per_host else {}), **fixed_about(self.about, self.embedding),
         }  # fmt: skip

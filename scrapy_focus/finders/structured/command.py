@@ -23,9 +23,9 @@ class StructuredCommand(FindCommand):
         "Find pages that describe things in machine-readable form (JSON-LD or microdata), such as recipes, events, "
         "jobs or data sets, and store each description as a line of JSON. The crawl starts at the given pages: URLs, "
         "or files with one URL per line. It learns which hosts and links lead to such pages, and follows them to other "
-        "hosts, except with --stay. It obeys robots.txt, and sends one request per second to each host. Stop it with "
-        "Ctrl-C; the same command resumes it. After it has ended, the same command with a larger --budget, --time or "
-        "--size continues it."
+        "hosts, as far as --scope allows. It obeys robots.txt, and sends one request per second to each host. Stop it "
+        "with Ctrl-C; the same command resumes it. After it has ended, the same command with a larger --budget, "
+        "--time or --size continues it."
     )
     folder = "entities"
     starts = "seeds"

@@ -35,7 +35,6 @@ from scrapy_focus.web.url_parts import domain_at, parts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import scrapy
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -50,9 +49,9 @@ _PAGES = 200_000  # pages with entities whose URLs are remembered
 class StructuredSpider(FollowingSpider, SiteSpider):
     """Finds pages that describe things in machine-readable form (JSON-LD, microdata), and lists these descriptions.
 
-    The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`, except with
-    ``stay``. With ``stay`` and one host, the scheduler is :class:`scrapy_focus.FocusScheduler`, as there are no hosts
-    to choose from. With ``about``, it is :class:`scrapy_focus.TreeFrontierScheduler`, whose policy reads links.
+    The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`. If ``scope``
+    keeps it on one host, the scheduler is :class:`scrapy_focus.FocusScheduler`, as there are no hosts to choose from.
+    With ``about``, it is :class:`scrapy_focus.TreeFrontierScheduler`, whose policy reads links.
 
     Arguments
     ---------
@@ -75,9 +74,6 @@ class StructuredSpider(FollowingSpider, SiteSpider):
     per_host
         The limit of pages per host, instead of ``per_domain``: for sites below one name that is on no list of suffixes,
         such as the ministries of a country.
-    stay
-        ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ignoring ``www.``, and on the hosts
-        that they redirect to. ``no`` by default.
     out
         File for the results: a line of JSON for each entity, see
         :class:`~scrapy_focus.finders.kit.spiders.items.StructuredEntity`. With ``-``, the crawl stores nothing, and
@@ -95,12 +91,9 @@ class StructuredSpider(FollowingSpider, SiteSpider):
 
     def __init__(self, seeds: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = StructuredArguments.read({"seeds": seeds, **given})
-        super().__init__(asked.starts, **passed_on(given))
+        super().__init__(asked.starts, stays=False, **passed_on(given))
         self.seeds = self.roots
         self.goal = asked.goal
-        self.stay = asked.stay
-        if not self.stay:
-            self.allowed_domains = []
         self.budget = asked.budget
         self.folder = asked.found_in
         self.out = asked.list_file
@@ -128,7 +121,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         if self.asked.about:  # its policy reads which links are about it
             settings.set("SCHEDULER", "scrapy_focus.TreeFrontierScheduler", "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongDataPagesAreCut, 585)
-        if not self.stay:
+        if self.asked.reach == "any":
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
         self.asked.set_up(crawler)
         if caps := self.asked.caps:
@@ -145,8 +138,6 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         job = settings["JOBDIR"]
         resumes = bool(job) and Path(job, "focus").exists()
         self.prepare(out, resumes=resumes)
-        if self.stay and (self.folder or job):
-            self.follow_roots(self.folder or Path(job))
         feed = feed_of(StructuredEntity, self.asked)
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out): feed}, "cmdline")
         if self.folder is not None:
@@ -179,11 +170,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.asked.looks_for,
             "per_domain": self.asked.per_domain, "per_host": self.asked.per_host, "fixed": self.asked.fixed,
+            "scope": self.asked.stays_on,
         }  # fmt: skip
-
-    def request_scheduled(self, request: scrapy.Request) -> None:
-        if self.stay:
-            super().request_scheduled(request)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         meta = response.meta

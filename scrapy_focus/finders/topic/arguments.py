@@ -42,6 +42,7 @@ class TopicArguments(ListArguments):
     """Values of the arguments of a search for pages on a topic."""
 
     list_name = PAGES
+    usual = "any"
 
     seeds: Starts = argument(read_seeds, option=POSITIONAL)
     about: str = about_argument("pages about this")
@@ -126,10 +127,6 @@ class TopicArguments(ListArguments):
             return f"pages on the topic of {' and '.join(known)}"
         also = f", given {' and '.join(known)}" if known else ""
         return f"pages about {quoted(self.about)}{also}"
-
-    @property
-    def stays_on(self) -> str:
-        return "any host"
 
     @property
     def fixed(self) -> dict[str, str]:

@@ -25,7 +25,12 @@ from scrapy_focus.finders.kit.records.crawls import Run
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, be_quiet, new_links
 from scrapy_focus.finders.kit.spiders.items import RELEVANT, TopicPage
-from scrapy_focus.finders.kit.spiders.middlewares import add_headers, redirect_of, refresh_of
+from scrapy_focus.finders.kit.spiders.middlewares import (
+    RedirectsAreLinks,
+    add_headers,
+    redirect_of,
+    refresh_of,
+)
 from scrapy_focus.finders.kit.spiders.page_texts import declared_language, feed_of, source_of, title_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.topic.arguments import TopicArguments
@@ -55,7 +60,7 @@ EXAMPLES = "examples.json.gz"  # in the JOBDIR
 
 
 class TopicSpider(FollowingSpider):
-    """Finds pages on a topic on any host: the crawl leaves the hosts of its seeds.
+    """Finds pages on a topic on any host: the crawl leaves the hosts of its seeds, unless ``scope`` keeps it there.
 
     A sentence, examples, keywords or several of these define the topic: a model is built from them, and learns from the
     pages of the crawl, see :func:`~scrapy_focus.topic.models.made_of`. Alternatively, a model trained earlier defines
@@ -97,10 +102,7 @@ class TopicSpider(FollowingSpider):
     name = "topic"
     custom_settings = {
         "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
-        "DOWNLOADER_MIDDLEWARES": {
-            "scrapy_focus.finders.kit.spiders.middlewares.LongPagesAreCut": 585,
-            "scrapy_focus.finders.kit.spiders.middlewares.RedirectsAreLinks": 610,
-        },
+        "DOWNLOADER_MIDDLEWARES": {"scrapy_focus.finders.kit.spiders.middlewares.LongPagesAreCut": 585},
         **MANY_HOSTS,
     }
 
@@ -108,6 +110,7 @@ class TopicSpider(FollowingSpider):
         self.asked = asked = TopicArguments.read({"seeds": seeds, **given})
         super().__init__(**passed_on(given))
         self.seeds, self.credentials = asked.seeds.urls, asked.seeds.credentials
+        self.start_urls = self.seeds
         self.keywords = asked.keywords
         self.caps = asked.caps
         self.budget = asked.budget
@@ -131,6 +134,8 @@ class TopicSpider(FollowingSpider):
             job = settings["JOBDIR"]
             spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
         add_headers(settings)
+        if spider.asked.reach == "any":
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         spider.asked.set_up(crawler)
@@ -225,6 +230,7 @@ class TopicSpider(FollowingSpider):
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.asked.looks_for,
             self.asked.counted: " falling to ".join(self.asked.limits), "fixed": self.asked.fixed,
+            "scope": self.asked.stays_on,
         }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:

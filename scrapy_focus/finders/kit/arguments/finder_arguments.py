@@ -44,8 +44,8 @@ class FinderArguments(LimitArguments, ScopeArguments, AccessArguments, ContentAr
 
     @property
     def stays_on(self) -> str:
-        """The hosts that it stays on, in words."""
-        return named([*dict.fromkeys(self.starts.hosts)])
+        """Where it stays, in words."""
+        return ", ".join([self.area(self.starts), *self.limits_of_scope])
 
     def check_files(self) -> None:
         """Raise ``UsageError`` if a file that a new crawl reads at its start cannot be read."""

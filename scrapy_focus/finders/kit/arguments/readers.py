@@ -19,6 +19,8 @@ from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.sizes import Size
 from scrapy_focus.finders.kit.arguments.argument import Called, argument
+from scrapy_focus.web.expressions import compiled
+from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +65,28 @@ def _names_file(text: str) -> bool:
     if "," in text:
         return False
     return Path(text).is_file() or "/" in text or bool(Path(text).suffix)
+
+
+def read_expressions(given: str | Sequence[str], called: Called) -> list[str]:
+    """Return regular expressions, in a list or separated by commas, except within brackets; ``[]`` for ``""``.
+
+    Examples
+    --------
+    >>> read_expressions("/a{1,2}/,logout", Called("exclude"))
+    ['/a{1,2}/', 'logout']
+    """
+    if not given:
+        return []
+    texts = split_words(given) if isinstance(given, str) else list(given)
+    for text in texts:
+        try:
+            compiled(text)
+        except ValueError as error:
+            raise UsageError(
+                f"{called} is {text!r}, which is not a regular expression: {error}; an example: "
+                f"{called.like(repr('/archive/'))}"
+            ) from error
+    return texts
 
 
 def words_reader(example: str) -> Callable[[str, Called], list[str]]:

@@ -50,6 +50,8 @@ _SAID = {  # phrases of a crawl, in terms of the options
         for what, option in BUDGETS.items()
         for said in ("is used up;", "was used up before any page was received:")
     },
+    "FOCUS_EXCLUDE rules": "--exclude rules",
+    "FOCUS_INCLUDE matches": "--include matches",
 }
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 

@@ -140,6 +140,8 @@ def _reasons(answers: Iterable[Answer], skipped: Iterable[Skipped]) -> list[tupl
     for answer in answers:
         if not answer.error or answer.files or _is_broken(answer) or answer.error.startswith("failure: "):
             continue  # the last are broken, or on the list of skipped files
+        if answer.error == "out_of_scope" and not answer.sent:
+            continue  # counted by its reason
         why = failure(answer.error, answer.why)
         counts[f"{why}: {answer.mime}" if answer.error == "mime_stop" and answer.mime else why] += 1
     return counts.most_common()
@@ -162,7 +164,7 @@ def _unread(notes: Notes) -> list[tuple[str, str]]:
     return [
         (answer.url, f"it answers {answer.status}" if answer.status else failure(answer.error, answer.why))
         for answer in notes.answers
-        if answer.url.rstrip("/") in roots and (_is_broken(answer) or answer.error == "ignored")
+        if answer.url.rstrip("/") in roots and (_is_broken(answer) or answer.error in ("ignored", "out_of_scope"))
     ]
 
 

@@ -9,7 +9,15 @@ from scrapy_focus.core.printable import NAME, PARAGRAPH, counted, printable
 from scrapy_focus.core.shown_urls import web_link
 from scrapy_focus.finders.kit.page.paid import words_paid
 from scrapy_focus.finders.kit.page.sums import ROWS, bar_of
-from scrapy_focus.finders.kit.page.words import delay_text, number_of, said_of, size_text, span, starts_of
+from scrapy_focus.finders.kit.page.words import (
+    delay_text,
+    number_of,
+    said_of,
+    scope_sentences,
+    size_text,
+    span,
+    starts_of,
+)
 from scrapy_focus.finders.kit.sheets.tables import Cell, Lead, Row, Table, first_of
 
 if TYPE_CHECKING:
@@ -62,6 +70,7 @@ def skips_of(report: Report) -> list[str]:
     said = [f"{counted(n, 'link')}: {printable(why, _LONGEST_REASON)}." for why, n in report.reasons[:_REASONS]]
     if rest := sum(n for _, n in report.reasons[_REASONS:]):
         said.append(f"{counted(rest, 'link')}: for other reasons.")
+    said += scope_sentences(notes)
     if notes.elsewhere:
         named = ", ".join(printable(host, NAME) for host in notes.elsewhere[:_ELSEWHERE])
         more = len(notes.elsewhere) - _ELSEWHERE
@@ -158,6 +167,7 @@ def facts_of(report: Report) -> dict[str, str]:
 
     facts = {
         "Started at": ", ".join(starts_of(run)),
+        "Scope": said_of(run, "scope"),
         "Looked for": said_of(run, "types"),
         "About": said_of(run, "about"),
         "Least relevance": f"{least:g}" if (least := number_of(run.get("about_least"))) else "",

@@ -34,6 +34,17 @@ _OUTCOMES = {
     "filtered": "filtered",
     "lost": "could not be resumed",
     "near_copy": "a copy of a page already read at another address",
+    "out_of_scope": "redirected to an address out of scope",
+}
+_OUT_OF_SCOPE = {
+    "excluded": "excluded by a pattern",
+    "not_included": "included by no pattern",
+    "page": "not one of the given pages",
+    "prefix": "outside the folders of the start URLs",
+    "host": "on another host than the start URLs",
+    "domain": "in another domain than the start URLs",
+    "depth": "more links away from a start URL than the limit",
+    "host_full": "beyond the limit of pages of their host",
 }
 
 
@@ -159,6 +170,14 @@ def failure(error: str, why: str) -> str:
     if error.startswith("failure: "):
         return f"no answer ({printable(error.removeprefix('failure: '))})"
     return _OUTCOMES.get(error, printable(error))
+
+
+def scope_sentences(notes: Notes) -> list[str]:
+    """Say how many addresses were out of the scope of the crawl, for each reason."""
+    noted = notes.state.get("scope")
+    counts = noted if isinstance(noted, dict) else {}
+    numbers = {why: int(number_of(counts.get(reason)) or 0) for reason, why in _OUT_OF_SCOPE.items()}
+    return [f"{counted(n, 'address')} out of scope: {why}." for why, n in numbers.items() if n]
 
 
 def _limits(state: Mapping[str, Any]) -> tuple[float, float, float] | None:

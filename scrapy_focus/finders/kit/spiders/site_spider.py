@@ -35,12 +35,16 @@ class SiteSpider(scrapy.Spider):
     ----------
     starts
         The URLs.
+    stays
+        Whether it stays there; otherwise, only settings limit where it goes.
     """
 
-    def __init__(self, starts: Starts, **kwargs: Any) -> None:
+    def __init__(self, starts: Starts, *, stays: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.roots, self.credentials = starts.urls, starts.credentials
-        self.allowed_domains = [*starts.hosts]
+        self.start_urls = self.roots
+        self.stays = stays
+        self.allowed_domains = [*starts.hosts] if stays else []
         self.moved: dict[str, list[str]] = {}  # hosts that each root redirected to
         self._starts = {scrapy.Request(url).url for url in self.roots}
         self._hosts: Path | None = None  # the file that records them
@@ -64,6 +68,8 @@ class SiteSpider(scrapy.Spider):
 
     def follow_roots(self, out: Path) -> None:
         """Allow the hosts that a root redirected to in an earlier run, and record further ones in the folder."""
+        if not self.stays:
+            return
         self._hosts = out / _HOSTS
         if self._hosts.exists():
             self.moved = _read_hosts(self._hosts)
@@ -72,7 +78,7 @@ class SiteSpider(scrapy.Spider):
     def request_scheduled(self, request: scrapy.Request) -> None:
         """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
         redirected = request.meta.get("redirect_urls")
-        if not redirected or redirected[0] not in self._starts:
+        if not (self.stays and redirected and redirected[0] in self._starts):
             return
         host = host_of(request.url).removeprefix("www.")
         if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
