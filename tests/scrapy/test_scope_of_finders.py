@@ -89,6 +89,14 @@ def test_values_that_cannot_be_read(given: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_warning_names_the_option() -> None:
+    """That a start URL is requested although a rule excludes it."""
+    said = "although FOCUS_EXCLUDE rules it out", "although no FOCUS_INCLUDE matches it"
+    assert [FilesCommand().in_my_words(each) for each in said] == [
+        "although --exclude rules it out", "although no --include matches it",
+    ]  # fmt: skip
+
+
 def test_options_are_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run shows all of them, and an error names the option."""
     words = ["files", START, "--exclude", "a,b", "--exclude", "c", "--depth", "0", "--out", str(tmp_path / "out")]

@@ -72,7 +72,7 @@ class Scope(Feature):
         return Shown(lines=[f"{counted(sum(n_out.values()), 'URL')} out of scope"], notes={"scope": n_out})
 
     def refuse(self, request: Request, page: Entry | None) -> bool:
-        if page is None and request.meta.get("is_start_request"):
+        if page is None and _is_start(request, None):
             self._start(request)
             return False
         reason = self._reason(request)
@@ -200,8 +200,12 @@ class Scope(Feature):
 
 
 def _is_start(request: Request, entry: Entry | None) -> bool:
-    """Whether a request is a start request or its redirect, even if a spider copies the ``meta`` of pages to links."""
-    return bool(request.meta.get("is_start_request")) and (entry is None or entry.pick.origin < 0)
+    """Whether a request is a start request or its redirect.
+
+    A spider may copy the ``meta`` of a page to its links; they are deeper, and have an origin.
+    """
+    meta = request.meta
+    return bool(meta.get("is_start_request") and not meta.get("depth")) and (entry is None or entry.pick.origin < 0)
 
 
 def _set_depth(request: Request, page: Entry | None) -> int:

@@ -16,6 +16,7 @@ from scrapy_focus.downloadermiddlewares import ScopeMiddleware
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.features import rows_of
 from scrapy_focus.policies.orderings import BreadthFirst
+from tests.made import EachAgain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -316,3 +317,65 @@ def test_in_a_cluster(tmp_path: Path, name: str, value: Any) -> None:
         return
     with pytest.raises(ConfigError, match=f"does not yet support {name}"):
         Config.from_settings(settings, BreadthFirst, rows_of({}))
+
+
+def test_requests_that_may_leave_the_area(site: MockSite) -> None:
+    """``allow_offsite`` lifts the area only."""
+
+    class Leaves(Follower):
+        """Allows its links to leave."""
+
+        name = "leaves"
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            for request in super().parse(response):
+                yield request.replace(meta={"allow_offsite": True}) if isinstance(request, Request) else request
+
+    site.pages |= {"/in/": links("/ok", "/bad"), "/in/1": ""}
+    crawl(Leaves, FAST | {"FOCUS_SCOPE": "prefix", "FOCUS_EXCLUDE": ["bad"]}, seeds=[site.url("/in/")])
+    assert site.paths == ["/in/", "/ok"]
+
+
+class Copying(Follower):
+    """Copies the ``meta`` of a page to its links, without a Referer."""
+
+    name = "copying"
+    custom_settings = {"REFERER_ENABLED": False}
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from response.follow_all(css="a", meta=dict(response.meta))
+
+
+@ADDON
+def test_links_with_the_meta_of_a_start_request_are_links(site: MockSite, addon: bool) -> None:
+    """They have to be in scope."""
+    site.pages |= {"/": links("/in/1", "/out"), "/in/1": links("/in/2", "/out2"), "/in/2": ""}
+    crawl(Copying, FAST | {"FOCUS_INCLUDE": ["/in/"]}, addon=addon, seeds=[site.url("/")])
+    assert site.paths == ["/", "/in/1", "/in/2"]
+
+
+def test_a_foreseen_redirect(site: MockSite) -> None:
+    """A target that is out of scope is not requested by way of a guess: the link itself is, and its redirect refused."""
+    site.pages["/"] = links(*(f"/{i}" for i in range(12)))
+    for i in range(12):
+        site.answers[f"/{i}"] = lambda _, i=i: (301, {"Location": f"/{i}/"}, b"")
+        site.pages[f"/{i}/"] = ""
+    settings = FAST | {"FOCUS_EXCLUDE": ["/(10|11)/$"], "FOCUS_MAX_INFLIGHT": 1}
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    assert result.stats["focus/redirect/foreseen"] > 0
+    assert {"/10", "/11"} <= set(site.paths)
+    assert not {"/10/", "/11/"} & set(site.paths)
+    assert result.outcomes["out_of_scope"] == 2
+    assert {f"/{i}/" for i in range(10)} <= set(site.paths)
+
+
+def test_pages_are_revisited(site: MockSite) -> None:
+    """In a crawl that revisits pages, a start URL that is not included is requested again and again; each page is counted once."""
+    site.pages |= {"/": links("/in/1", "/out"), "/in/1": "one"}
+    settings = {
+        "FOCUS_POLICY": EachAgain, "FOCUS_POLICY_PARAMS": {"every": 0.1}, "FOCUS_BUDGET_REQUESTS": 6,
+        "FOCUS_INCLUDE": ["/in/"], "FOCUS_MAX_PAGES_PER_HOST": 2, "FOCUS_MAX_INFLIGHT": 1,
+    }  # fmt: skip
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    assert sorted(site.paths) == 3 * ["/"] + 3 * ["/in/1"]
+    assert scoped(result.stats) == {"not_included": 1}
