@@ -15,6 +15,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.downloadermiddlewares import ScopeMiddleware
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.features import rows_of
+from scrapy_focus.features.scope.record import SCOPE, ScopeRecord
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import EachAgain
 
@@ -92,7 +93,8 @@ def test_redirects_of_heads(addon: bool) -> None:
 def test_a_target_that_was_refused_stays_unknown(site: MockSite) -> None:
     """It is not marked as seen when a redirect leads there."""
     site.pages["/"] = links("/redirect?to=/out")
-    result = crawl(Follower, FAST | {"FOCUS_EXCLUDE": "/out$"}, seeds=[site.url("/")])
+    result = crawl(Follower, FAST | {"FOCUS_EXCLUDE": "^[^?]*/out$"}, seeds=[site.url("/")])
+    assert site.paths == ["/", "/redirect?to=/out"]
     key = result.scheduler.focus_host.links.key(Request(site.url("/out")))
     assert [state.name for state in result.scheduler.crawl.knows([key])] == ["NEW"]
 
@@ -126,26 +128,33 @@ def test_robots_txt_is_an_exception(site: MockSite) -> None:
     ],
 )
 def test_each_scope(site: MockSite, addon: bool, scope: str, found: set[str]) -> None:
-    """Links and redirects that lead out of it are counted under its name, and not requested."""
+    """Links and redirects that lead out of it are counted under its name; not even robots.txt of their host is requested."""
     with MockSite(ELSEWHERE, pages={"/x": "", "/y": ""}) as other:
         site.pages |= {"/docs/": links("a", "/docs/../b", "gone", "/c", other.url("/x")), "/docs/a": "", "/b": ""}
         site.pages["/c"] = ""
         site.answers["/docs/gone"] = lambda _: (302, {"Location": other.url("/y")}, b"")
-        result = crawl(Follower, FAST | {"FOCUS_SCOPE": scope}, addon=addon, seeds=[site.url("/docs/")])
+        settings = FAST | {"FOCUS_SCOPE": scope, "ROBOTSTXT_OBEY": True}
+        result = crawl(Follower, settings, addon=addon, seeds=[site.url("/docs/")])
         asked = {path.replace("/docs/../b", "/b") for path in site.paths} | {f"away {path}" for path in other.paths}
         assert asked == found
-        assert {"/robots.txt"} >= {seen.path for seen in other.log} or scope == "any"
+        assert bool(other.log) == (scope == "any")
     assert set(scoped(result.stats)) == {scope} - {"any"}
 
 
 @pytest.mark.parametrize(
-    ("scope", "found"), [("host", ["/new/", "/new/a", "/b"]), ("prefix", ["/new/", "/new/a"]), ("page", ["/new/"])]
+    ("scope", "found"),
+    [
+        ("host", ["/new/", "/new/a", "/b", "/new/c", "/d"]),
+        ("prefix", ["/new/", "/new/a", "/new/c"]),
+        ("page", ["/new/"]),
+    ],
 )
 def test_a_start_url_that_redirects_to_another_host(
     site: MockSite, tmp_path: Path, scope: str, found: list[str]
 ) -> None:
     """That host is in scope, too, with its folder; also in a run that does not know the start URL any more."""
-    with MockSite(ELSEWHERE, pages={"/new/": links("a", "/b"), "/new/a": "", "/b": ""}) as other:
+    with MockSite(ELSEWHERE, pages={"/new/": links("a", "/b"), "/b": "", "/new/c": "", "/d": ""}) as other:
+        other.pages["/new/a"] = links("c", "/d")
         site.answers["/"] = lambda _: (302, {"Location": other.url("/new/")}, b"")
         settings = FAST | {"FOCUS_SCOPE": scope, "JOBDIR": str(tmp_path), "FOCUS_BUDGET_REQUESTS": 2}
         result = crawl(Follower, settings, seeds=[site.url("/")])
@@ -243,12 +252,24 @@ def test_a_narrower_scope_on_resume(site: MockSite, tmp_path: Path, addon: bool)
     assert "/b/0" not in site.paths
 
 
+def test_a_smaller_depth_on_resume(site: MockSite, tmp_path: Path) -> None:
+    """Queued links that are too deep now are skipped."""
+    settings = FAST | {"JOBDIR": str(tmp_path)}
+    crawl(Follower, settings | {"FOCUS_DEPTH": 5, "FOCUS_BUDGET_REQUESTS": 4}, seeds=[site.url("/page/0/40")])
+    result = crawl(Follower, settings | {"FOCUS_DEPTH": 2}, seeds=[site.url("/page/0/40")])
+    assert sorted(site.paths) == sorted(tree_paths(40)[:7])
+    assert result.outcomes["out_of_scope"] == 2
+
+
 def test_counts_go_on_after_a_resume(site: MockSite, tmp_path: Path) -> None:
-    """A URL that two runs rule out is counted once."""
+    """A URL that two runs rule out is counted once, and one that a killed run ruled out since its checkpoint, too."""
     site.pages |= {"/": links("/a", "/out/1", "/out/2"), "/a": links("/out/2", "/out/3"), "/out/1": ""}
     settings = FAST | {"JOBDIR": str(tmp_path), "FOCUS_EXCLUDE": ["/out/"]}
     first = crawl(Follower, settings | {"FOCUS_BUDGET_REQUESTS": 1}, seeds=[site.url("/")])
     assert scoped(first.stats) == {"excluded": 2}
+    record = ScopeRecord(tmp_path / "focus" / SCOPE)
+    record.rule_out("excluded", site.url("/out/3"))
+    record.close()
     assert scoped(crawl(Follower, settings, seeds=[site.url("/")]).stats) == {"excluded": 3}
 
 
@@ -337,20 +358,19 @@ def test_requests_that_may_leave_the_area(site: MockSite) -> None:
 
 
 class Copying(Follower):
-    """Copies the ``meta`` of a page to its links, without a Referer."""
+    """Copies from the ``meta`` of a page to its links, which have no Referer."""
 
     name = "copying"
     custom_settings = {"REFERER_ENABLED": False}
 
     def parse(self, response: Response) -> Iterator[Any]:
-        yield from response.follow_all(css="a", meta=dict(response.meta))
+        yield from response.follow_all(css="a", meta={"is_start_request": response.meta["is_start_request"]})
 
 
-@ADDON
-def test_links_with_the_meta_of_a_start_request_are_links(site: MockSite, addon: bool) -> None:
-    """They have to be in scope."""
+def test_links_with_the_meta_of_a_start_request_are_links(site: MockSite) -> None:
+    """They have to be in scope, even if nothing tells from which page they are."""
     site.pages |= {"/": links("/in/1", "/out"), "/in/1": links("/in/2", "/out2"), "/in/2": ""}
-    crawl(Copying, FAST | {"FOCUS_INCLUDE": ["/in/"]}, addon=addon, seeds=[site.url("/")])
+    crawl(Copying, FAST | {"FOCUS_INCLUDE": ["/in/"]}, seeds=[site.url("/")])
     assert site.paths == ["/", "/in/1", "/in/2"]
 
 
