@@ -11,7 +11,6 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.finders.kit.arguments.argument import argument
 from scrapy_focus.finders.kit.arguments.readers import read_text
-from scrapy_focus.finders.kit.arguments.seeds import named
 from scrapy_focus.finders.kit.arguments.shared.access import AccessArguments
 from scrapy_focus.finders.kit.arguments.shared.contents import ContentArguments
 from scrapy_focus.finders.kit.arguments.shared.limits import LimitArguments

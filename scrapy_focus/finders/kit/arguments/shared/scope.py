@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.finders.kit.arguments.argument import Called
-    from scrapy_focus.finders.kit.arguments.readers import Starts
+    from scrapy_focus.finders.kit.arguments.seeds import Starts
     from scrapy_focus.web.areas import Reach
 
 
