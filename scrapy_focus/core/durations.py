@@ -10,9 +10,12 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 
 #: Seconds of each unit.
-UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
+UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
 
-_SHORT = {"s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week"}
+_SHORT = {
+    "ms": "millisecond", "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "d": "day",
+    "w": "week",
+}  # fmt: skip
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?([a-z]*)")
 _MOST = 100 * 365 * UNITS["day"]
 _LONGEST = 40  # characters
@@ -43,7 +46,7 @@ class Duration(NamedTuple):
     """
 
     amount: float
-    unit: str  # "second", "minute", "hour", "day" or "week"
+    unit: str  # a name in `UNITS`
 
     @classmethod
     def of(
