@@ -53,7 +53,11 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in t
 )
 #: Kinds of failed connections, as they are counted.
 FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
-_TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate")
+_TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate|VerificationError")
+_OTHER_NAME = re.compile(r"VerificationError\b.*Mismatch|Hostname mismatch|IP address mismatch")
+_INVALID = re.compile(r"(?i)certificate[ _]verify[ _]failed")
+_CERTIFICATE = "its certificate is "
+_ANY_CERTIFICATE = "if you trust the host all the same, accept its certificate with DOWNLOAD_VERIFY_CERTIFICATES=False"
 _TLS_REASON = re.compile(r"'([^']+)'\)\]>")  # of OpenSSL
 _NOT_TLS = re.compile(r"(?i)wrong[ _]version[ _]number")  # what came is no TLS at all
 _FEW_LINKS = 10  # of a page that is a form for a password, and has little else
@@ -167,6 +171,8 @@ def why_unread(url: str, response: Response | None, error: BaseException | None)
     """Say why a page could not be read: its answer is no success, or there was an error."""
     if error is not None or response is None:
         why = "it has no answer" if error is None else in_words(error)
+        if _CERTIFICATE in why:
+            return Refusal(why, _ANY_CERTIFICATE)
         is_robots = isinstance(error, IgnoreRequest) and "robots.txt" in why
         return Refusal(why, _ADVICE.get(why, ""), "robots-txt" if is_robots else "unreachable")
     headers = {str(name).lower(): value for name, value in response.headers.to_unicode_dict().items()}
@@ -193,5 +199,9 @@ def wall_before(request: Request, response: Response | None) -> Wall | None:
 def _tls_in_words(said: str) -> str:
     if _NOT_TLS.search(said):
         return "no TLS connection: is it http://?"
+    if _OTHER_NAME.search(said):
+        return f"{_CERTIFICATE}for another name"
+    if _INVALID.search(said):
+        return f"{_CERTIFICATE}not valid: self-signed, expired, or of an unknown authority"
     found = _TLS_REASON.search(said)
     return f"no TLS connection ({printable(found[1] if found else said, EXPLANATION)})"

@@ -103,6 +103,7 @@ class Host:
         self.closed = False
         self.failed = False  # a file of the crawl cannot be written or read any more
         self.seeds: set[str] = set()  # hosts of start requests
+        self.unchecked: dict[str, str] = {}  # hosts whose certificates were not checked, and what is wrong with them
         self.features = Features()
         self.returned: list[Iterator[Request]] = []  # requests that a feature refused before, and returns
         self.crawl = make_crawl(self, policy)

@@ -15,6 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from test_find_commands import FAST, run
+
+from scrapy_focus.finders.files.spider import DatasetsSpider
+from scrapy_focus.finders.kit.records.notes import read_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,4 +108,44 @@ def test_a_certificate_that_scrapy_checks_is_ignored(tmp_path: Path) -> None:
         result = crawl(Follower, {"DOWNLOAD_VERIFY_CERTIFICATES": True, "RETRY_TIMES": 0}, addon=True, seeds=[url])
     assert result.outcomes == {"failure": 1}
     assert not result.logged("The certificate of")
-    assert result.logged("no TLS connection (")
+    assert result.logged(
+        "its certificate is not valid: self-signed, expired, or of an unknown authority): if you trust the host all the "
+        "same, accept its certificate with DOWNLOAD_VERIFY_CERTIFICATES=False."
+    )
+
+
+def test_a_command_refuses_an_invalid_certificate_unless_it_is_insecure(tmp_path: Path) -> None:
+    """The last line names the option. With it, the page names the host, and what is wrong."""
+    with served(certified(tmp_path, "localhost", 9)) as url:
+        _, refused = run(tmp_path, "files", url, *FAST, expect=4)
+        assert "its certificate is not valid: self-signed, expired, or of an unknown authority" in refused
+        assert "if you trust the host all the same, accept its certificate with --insecure." in refused
+        said, _ = run(tmp_path, "files", url, *FAST, "--insecure", "--out", "accepted", "--types", "html")
+        assert "Accepts any certificate." in said
+    assert (
+        "The certificate of localhost (self-signed) was not checked." in (tmp_path / "accepted/index.html").read_text()
+    )
+
+
+@pytest.mark.reactor
+def test_a_certificate_for_another_name_is_noted(tmp_path: Path) -> None:
+    """It is named in the page of a crawl that accepts it, and refused otherwise, if its authority is known."""
+    file = certified(tmp_path, "Some Authority", 9)
+    with served(file) as url:
+        root = url.replace("localhost", "127.0.0.1")
+        crawl(DatasetsSpider, {"RETRY_TIMES": 0}, addon=True, root=root, out=str(tmp_path / "out"), delay="0")
+    assert read_notes(tmp_path / "out").unchecked == {"127.0.0.1": "is for another name"}
+    assert (
+        "The certificate of 127.0.0.1 (for another name) was not checked." in (tmp_path / "out/index.html").read_text()
+    )
+
+
+def test_a_known_certificate_for_another_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says so; for its own name it is accepted."""
+    file = certified(tmp_path, "localhost", 9)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with served(file) as url:
+        other = url.replace("localhost", "127.0.0.1")
+        _, refused = run(tmp_path, "files", other, *FAST, expect=4)
+        assert "its certificate is for another name): if you trust the host all the same" in refused
+        run(tmp_path, "files", url, *FAST, "--out", "accepted", "--types", "html")

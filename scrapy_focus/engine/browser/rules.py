@@ -31,6 +31,8 @@ _TYPES = {  # Playwright's names -> MIME types, all of which must be unwanted
 class BrowsingCrawl(Protocol):
     """The parts of a crawl that a browser uses; :class:`~scrapy_focus.engine.host.Host` has them."""
 
+    unchecked: dict[str, str]  # hosts whose certificates were not checked, and what is wrong with them
+
     def is_spent(self) -> bool:
         """Whether no more requests may be sent."""
 

@@ -44,7 +44,7 @@ class Took(NamedTuple):
 
 
 class RecordedBrowser:
-    """The innermost downloader middleware of a recording: a browser answers the requests to be rendered.
+    """A downloader middleware of recordings: a browser answers the requests to be rendered.
 
     Its rules are those of live crawls, including robots.txt for each request. A page with further requests owes the
     host as many delays.
@@ -151,6 +151,7 @@ class _Recording:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
+        self.unchecked: dict[str, str] = {}
 
     def is_spent(self) -> bool:
         """Nothing is."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy_focus.finders.kit.records.notes import Notes
 
 _SHOWN = 100  # files in the page itself, shown without a script
+_HOSTS = 5  # with unchecked certificates that are named
 _UNREAD = 5  # unreadable start URLs that are named
 
 
@@ -133,7 +134,7 @@ def _results(report: Report) -> list[str]:
         said.append(f"Since the previous crawl: {counts}.")
     if notes.answers:
         said += _followed(notes, output)
-    said += [*_rendered(notes), *output.facts(), *_goal_sentences(notes)]
+    said += [*_rendered(notes), *_unchecked(notes), *output.facts(), *_goal_sentences(notes)]
     if cut := sum(map(output.is_cut, output.finds)):
         were, them = inflected(cut, "was", "were"), inflected(cut, "it", "them")
         said.append(f"{counted(cut, 'file')} {were} cut: the server sent only part of {them}.")
@@ -188,6 +189,19 @@ def _rendered(notes: Notes) -> list[str]:
         f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
         f"{refused:,} were blocked, and {stored:,} scripts and style sheets came from the cache."
     ]
+
+
+def _unchecked(notes: Notes) -> list[str]:
+    """Name the hosts whose certificates were not checked, those that are known to be invalid first."""
+    hosts = sorted(notes.unchecked.items(), key=lambda each: not each[1])
+    if not hosts:
+        return []
+    named = [printable(f"{host} ({wrong.removeprefix('is ')})" if wrong else host, REASON) for host, wrong in hosts]
+    more = [counted(len(named) - _HOSTS, "other host")] if len(named) > _HOSTS else []
+    listed = [*named[:_HOSTS], *more]
+    together = " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+    said = inflected(len(hosts), "The certificate of {} was", "The certificates of {} were").format(together)
+    return [f"{said} not checked."]
 
 
 def _goal_sentences(notes: Notes) -> list[str]:

@@ -76,6 +76,7 @@ class Notes:
     state: dict[str, Any]  # the last state of the crawl
     elsewhere: list[str] = field(default_factory=list)  # hosts that links lead to, but that are not crawled
     left_out: list[str] = field(default_factory=list)  # extensions of links that were not followed
+    unchecked: dict[str, str] = field(default_factory=dict)  # hosts with unchecked certificates, and what is wrong
     damaged: int = 0  # lines that could not be read
 
     @property
@@ -173,6 +174,7 @@ def read_notes(folder: Path) -> Notes:
     state: dict[str, Any] = {}
     elsewhere: dict[str, None] = {}
     left_out: dict[str, None] = {}
+    unchecked: dict[str, str] = {}
     damaged = 0
     for path in paths:
         for name in ("reason", "ending"):  # of a run that ended, and was resumed
@@ -183,6 +185,7 @@ def read_notes(folder: Path) -> Notes:
             if kind == "run":
                 runs.append(fields)
             elif kind == "state":
+                unchecked |= _words(fields.pop("unchecked", None))
                 state = fields
             elif kind == "outcome":
                 elsewhere.update(dict.fromkeys(_texts(fields.pop("elsewhere", None))))
@@ -194,7 +197,7 @@ def read_notes(folder: Path) -> Notes:
                 damaged += 1
     return Notes(
         crawl=crawl, runs=runs, answers=[*answers.values()], state=state, elsewhere=[*elsewhere],
-        left_out=[*left_out], damaged=damaged,
+        left_out=[*left_out], unchecked=unchecked, damaged=damaged,
     )  # fmt: skip
 
 
@@ -314,3 +317,7 @@ def _answer(fields: dict[str, Any]) -> Answer | None:
 
 def _texts(value: Any) -> list[str]:
     return [str(text) for text in value] if isinstance(value, list) else []
+
+
+def _words(value: Any) -> dict[str, str]:
+    return {str(name): str(text) for name, text in value.items()} if isinstance(value, dict) else {}

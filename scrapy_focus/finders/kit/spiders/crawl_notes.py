@@ -227,6 +227,8 @@ def _facts_of(host: Host) -> dict[str, Any]:
         facts["alarm"] = status.alarm
     if seen := types_seen(status.counts):
         facts["seen"] = seen
+    if host.unchecked:
+        facts["unchecked"] = host.unchecked
     if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
         facts["rendered"] = rendered
     return facts

@@ -15,6 +15,7 @@ ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 DOWNLOAD_DELAY = 1
 COOKIES_ENABLED = False
+DOWNLOAD_VERIFY_CERTIFICATES = True
 
 FOCUS_OBEY = ["retry-after", "robots-errors", "crawl-delay", "nofollow"]
 FOCUS_PUBLIC_ONLY = True  # unless a start URL has a private address
