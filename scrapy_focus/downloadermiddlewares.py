@@ -32,6 +32,7 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.access import access_of
 from scrapy_focus.engine.archive import archive_info, exchange_of
 from scrapy_focus.engine.body_limit import BodyLimit
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
@@ -458,7 +459,7 @@ class PublicOnlyMiddleware(_FocusMiddleware):
         url = urlparse_cached(request)
         if url.scheme not in _NETWORKED or not url.hostname:
             return
-        proxied = bool(request.meta.get("proxy"))
+        proxied = self._is_proxied(request)
         networks = await self._networks(url.hostname, proxied=proxied)
         seeds = self.seeds()
         if url.hostname in seeds:
@@ -471,11 +472,14 @@ class PublicOnlyMiddleware(_FocusMiddleware):
             self._refuse(request, inside)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if response.ip_address is not None and not request.meta.get("proxy"):
+        if response.ip_address is not None and not self._is_proxied(request):
             inside = {self.network(response.ip_address)} - self._allowed
             if inside:
                 self._refuse(request, inside)
         return response
+
+    def _is_proxied(self, request: Request) -> bool:
+        return bool(request.meta.get("proxy") or access_of(self.crawler).proxy)
 
     async def _networks(self, host: str, *, proxied: bool) -> set[Network]:
         own = literal(host)

@@ -170,6 +170,7 @@ def test_blocks_name_their_language(page: Path) -> None:
 def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with the files that commands of the documentation read."""
     (tmp_path / "seeds.txt").write_text("https://example.org/\n")
+    (tmp_path / "cookies.txt").write_text("www.example.org\tFALSE\t/\tFALSE\t0\tsession\tabc\n")
     for folder in ("examples", "wine"):
         (tmp_path / folder / "positive").mkdir(parents=True)
         (tmp_path / folder / "positive" / "page.txt").write_text("Red wine from grapes of Burgundy\n")

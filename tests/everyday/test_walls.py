@@ -22,7 +22,7 @@ SOON = ("-s", "FOCUS_LONGEST_WAIT=0.2")
     ("wall", "said"),
     [
         (login_wall, ("redirects to", "/login")),
-        (basic_wall, ("401", "HTTPAUTH_USER")),
+        (basic_wall, ("401", "sign in with --auth USER")),
         (guard, ("403",)),
         (unavailable, ("503",)),
         (forbidding, ("robots.txt forbids it",)),

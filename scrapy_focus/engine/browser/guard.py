@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.access import access_of
 from scrapy_focus.engine.browser.answers import Answers
+from scrapy_focus.engine.browser.cookies import add_cookies, cookies_of
 from scrapy_focus.engine.browser.found import REMOTE, has_died
 from scrapy_focus.engine.browser.reading import meta_of, take_off
 from scrapy_focus.engine.browser.rules import Rules
@@ -25,7 +27,7 @@ from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
 from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Hashable, MutableMapping
+    from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping, MutableMapping
 
     from playwright.async_api import BrowserContext, Page
     from scrapy import Request
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.rules import BrowsingCrawl, Refusal
     from scrapy_focus.engine.browser.store import Stored
     from scrapy_focus.engine.browser.ways import Asked
+    from scrapy_focus.web.access import Access
 
 logger = printable_logger(__name__)
 T = TypeVar("T")
@@ -72,6 +75,7 @@ class Guard:
         self.host = host
         self.weighs = weighs
         self.rules = Rules(crawler, host, offsite)
+        self.access = access_of(crawler)
         #: Whether pages of unknown visits load only what is read: if no spider uses a browser.
         self.learns = False
         self.token = token_hex()
@@ -98,7 +102,7 @@ class Guard:
         with suppress(RuntimeError):  # without asyncio there is no Playwright
             self._home = asyncio.get_running_loop()
         if request.meta.get(RENDERED):
-            request.meta.update(_context_for(request))
+            request.meta.update(_context_for(request, self.access))
             limits = limits or Limits()
         visit = Visit(self, request, limits)
         visit.is_direct = is_direct
@@ -128,6 +132,7 @@ class Guard:
             for frame in (page, await way.frame_of(page)):
                 visit.frames.add(frame)
                 self._frames[frame] = visit
+            await add_cookies(page.context, cookies_of(visit.request))
             if visit.limits is not None:
                 await page.add_init_script(_FEW_DIALOGS)
             if visit.limits is not None or self.weighs:
@@ -151,6 +156,10 @@ class Guard:
         if not visit.is_over and frame not in visit.frames and len(visit.frames) < _FRAMES:
             visit.frames.add(frame)
             self._within[frame] = visit
+
+    def headers(self, url: str) -> Mapping[str, bytes]:
+        """Return the headers of requests to the origin of a URL, by name; its cookies are those of the browser."""
+        return {name: value for name, value in self.access.headers_for(url).items() if name != "Cookie"}
 
     def visit_of(self, frame: Hashable) -> Visit | None:
         """Return the visit of a page, or of the id of its main frame."""
@@ -225,6 +234,8 @@ class Guard:
             self.host.count("browser/stored_bytes", stored.size)
         else:
             self.host.count("browser/requests")
+            if self.access.takes_any_certificate and asked.url.startswith("https:"):
+                self.host.unchecked.setdefault(urlsplit(asked.url).hostname or "", "")
             if owner is not None:
                 owner.requests += 1
                 if _host_of(asked.url) != _host_of(owner.request.url):
@@ -329,9 +340,15 @@ class Guard:
         self.sizes.watch(context)
         self.answers.watch(context)
         await context.add_init_script(_NO_SERVICE_WORKERS)
+        await add_cookies(context, [*self.access.header_cookies(), *self.access.cookies])
         await self.sockets.watch(context)
         browser = context.browser
         if browser is None or browser.browser_type.name != "chromium" or self._is_shared:
+            if self.access.headers:
+                logger.warning(
+                    "Rendered pages get no headers and passwords: only a Chromium that the crawl starts can keep them "
+                    "from following a redirect to another host"
+                )
             return await Routes.of(context, self)
         return await once(self._networks, browser, lambda: Network.of(browser, self))
 
@@ -353,12 +370,17 @@ def _host_of(url: str) -> str:
         return ""
 
 
-def _context_for(request: Request) -> dict[str, Any]:
+def _context_for(request: Request, access: Access) -> dict[str, Any]:
     """Return context options that isolate our pages from those of the spider, and identify the crawl."""
     agent = (request.headers.get("User-Agent") or b"").decode("latin-1")
     options: dict[str, Any] = {"service_workers": "block"}
     if agent:
         options["user_agent"] = agent
+    if access.takes_any_certificate:
+        options["ignore_https_errors"] = True
+    if access.proxy is not None:
+        proxy = {"server": access.proxy.url, "username": access.proxy.user, "password": access.proxy.password}
+        options["proxy"] = {name: value for name, value in proxy.items() if value}
     return {"playwright_context": f"focus {agent}", "playwright_context_kwargs": options}
 
 

@@ -20,7 +20,7 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.engine.browser.sizes import STORED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Iterable
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
     from typing import Self
 
     from playwright.async_api import (
@@ -65,6 +65,9 @@ class Gate(Protocol):
 
     def stored(self, asked: Asked) -> Stored | None:
         """Return the stored response to a request, if there is one; otherwise, it may be stored when it arrives."""
+
+    def headers(self, url: str) -> Mapping[str, bytes]:
+        """Return headers to add to requests to the origin of a URL, by name."""
 
     async def sent(self, page: Page | None) -> None:
         """Count a request of a page that was sent without asking."""
@@ -148,10 +151,18 @@ class Network:
                 await self.session.send("Fetch.fulfillRequest", answer)
             return
         try:
-            await self.session.send("Fetch.continueRequest", {"requestId": request_id})
+            await self.session.send("Fetch.continueRequest", {"requestId": request_id, **self._with_ours(event)})
         except Exception as error:
             if "InterceptionId" in str(error):  # gone with its page
                 await self.gate.withdrawn()
+
+    def _with_ours(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return the headers of a paused request with those of the crawl; they do not extend to its redirects."""
+        ours = {name.lower(): value.decode() for name, value in self.gate.headers(event["request"]["url"]).items()}
+        if not ours:
+            return {}
+        headers = {name.lower(): value for name, value in event["request"]["headers"].items()} | ours
+        return {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
 
     def _headers(self, stored: Stored) -> Iterable[tuple[str, str]]:
         """Yield the headers of a stored response; a value with several lines is several headers."""

@@ -109,6 +109,8 @@ class DatasetsSpider(SiteSpider):
         "LOG_LEVEL": "INFO",
     }
 
+    asked: FilesArguments
+
     def __init__(self, root: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = FilesArguments.read({"root": root, **given})
         super().__init__(asked.starts, stays=asked.reach == "host", **passed_on(given))

@@ -89,6 +89,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         **MANY_HOSTS,
     }
 
+    asked: StructuredArguments
+
     def __init__(self, seeds: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = StructuredArguments.read({"seeds": seeds, **given})
         super().__init__(asked.starts, stays=False, **passed_on(given))

@@ -25,14 +25,10 @@ from scrapy_focus.finders.kit.records.crawls import Run
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
 from scrapy_focus.finders.kit.spiders.following_spider import MANY_HOSTS, FollowingSpider, be_quiet, new_links
 from scrapy_focus.finders.kit.spiders.items import RELEVANT, TopicPage
-from scrapy_focus.finders.kit.spiders.middlewares import (
-    RedirectsAreLinks,
-    add_headers,
-    redirect_of,
-    refresh_of,
-)
+from scrapy_focus.finders.kit.spiders.middlewares import RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.finders.kit.spiders.page_texts import declared_language, feed_of, source_of, title_of
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
+from scrapy_focus.finders.kit.spiders.private_headers import add_headers
 from scrapy_focus.finders.topic.arguments import TopicArguments
 from scrapy_focus.finders.topic.output import TopicOutput
 from scrapy_focus.goals.topic import TopicGoal
@@ -51,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_focus.core.mission import Topic
+    from scrapy_focus.web.access import Access
 
 _STEPS = 20  # of a path that are listed; the seed is always among them
 _PAGES = 200_000  # whose paths are remembered: about 60 MB
@@ -109,8 +106,7 @@ class TopicSpider(FollowingSpider):
     def __init__(self, seeds: str | Sequence[str] = "", **given: Any) -> None:
         self.asked = asked = TopicArguments.read({"seeds": seeds, **given})
         super().__init__(**passed_on(given))
-        self.seeds, self.credentials = asked.seeds.urls, asked.seeds.credentials
-        self.start_urls = self.seeds
+        self.seeds = self.start_urls = asked.seeds.urls
         self.keywords = asked.keywords
         self.caps = asked.caps
         self.budget = asked.budget
@@ -120,6 +116,11 @@ class TopicSpider(FollowingSpider):
         # By the URL of a page: the page with its link, and the text of that link.
         self.reached: dict[str, tuple[str, str]] = {}
         self.relevance: Topic
+
+    @property
+    def access(self) -> Access:
+        """What the crawl sends to some hosts alone."""
+        return self.asked.access
 
     @cached_property
     def goal(self) -> TopicGoal:

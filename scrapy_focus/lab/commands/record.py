@@ -148,9 +148,9 @@ class RecordCommand(FocusCommand):
         """Let requests pass the add-on's components, and a browser if pages are to be rendered."""
         from scrapy_focus.addon import Addon
         from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
-        from scrapy_focus.finders.kit.spiders.middlewares import Credentials
+        from scrapy_focus.finders.kit.spiders.private_headers import PrivateHeaders
 
-        for cls, order in ((PublicOnlyMiddleware, 940), (Credentials, 955)):
+        for cls, order in ((PublicOnlyMiddleware, 940), (PrivateHeaders, 955)):
             self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, order)
         Addon.update_pre_crawler_settings(self.settings)
         replace_stock(self.settings)
@@ -166,7 +166,7 @@ class RecordCommand(FocusCommand):
         set_browser(self.settings)
         if not (browser := browser_of(self.settings)):
             raise UsageError(f"--render needs a browser: {browser.reason}", print_help=False)
-        self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RecordedBrowser, 960)
+        self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RecordedBrowser, 950)
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         path = Path(args[0])

@@ -21,6 +21,7 @@ from scrapy_focus.core.printable import counted, inflected, printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.lab.recordings.writer import Answer
 from scrapy_focus.lab.spiders.rendering import RENDER, failed_rendering, rendering_of
+from scrapy_focus.web.access import Access
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class RecordSpider(scrapy.Spider):
         self.limit = limit
         self.files = files
         self.renderings = renderings
-        self.credentials = credentials or {}
+        sent = {origin: {"Authorization": value} for origin, value in (credentials or {}).items()}
+        self.access = Access(headers=sent)  # to some hosts alone
         self.recorded = 0
         self.rendered = 0
         self.received = 0

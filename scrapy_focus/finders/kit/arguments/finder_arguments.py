@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +21,7 @@ from scrapy_focus.finders.kit.arguments.shared.watching import WatchingArguments
 if TYPE_CHECKING:
     from scrapy_focus.finders.kit.arguments.argument import Names
     from scrapy_focus.finders.kit.arguments.seeds import Starts
+    from scrapy_focus.web.access import Access
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,11 @@ class FinderArguments(LimitArguments, ScopeArguments, AccessArguments, ContentAr
     def stays_on(self) -> str:
         """Where it stays, in words."""
         return ", ".join([self.area(self.starts), *self.limits_of_scope])
+
+    @cached_property
+    def access(self) -> Access:
+        """What it sends to some hosts alone; the first use may ask for a password."""
+        return self.access_from(self.starts)
 
     def check_files(self) -> None:
         """Raise ``UsageError`` if a file that a new crawl reads at its start cannot be read."""

@@ -6,6 +6,8 @@ project sets none, the folder with a job that can be resumed, the first message,
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from abc import abstractmethod
 from itertools import pairwise
@@ -17,6 +19,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.core.printable import brief, printable_json
+from scrapy_focus.engine.ending import STATUS
 from scrapy_focus.finders.kit.commands.base import FocusCommand, called, one_line
 from scrapy_focus.finders.kit.commands.plan import BUDGETS, Plan
 from scrapy_focus.finders.kit.spiders import polite
@@ -52,7 +55,14 @@ _SAID = {  # phrases of a crawl, in terms of the options
     },
     "FOCUS_EXCLUDE rules": "--exclude rules",
     "FOCUS_INCLUDE matches": "--include matches",
+    "set USER_AGENT to who you are": "say who you are with --user-agent",
+    "a larger DOWNLOAD_DELAY": "a larger --delay",
+    "with DEFAULT_REQUEST_HEADERS": "with --header",
+    '-s DEFAULT_REQUEST_HEADERS=\'{"Cookie": "..."}\'': "--cookies FILE",
+    "DOWNLOAD_VERIFY_CERTIFICATES=False": "--insecure",
 }
+_BASIC = re.compile(r"set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN=\S+?(?=[.;:)]?(?:\s|$))")  # likewise
+_WITHOUT_LIST = ("darwin", "win32")
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
 
@@ -164,8 +174,18 @@ class FindCommand(FocusCommand):
             self._dry_run(plan)
             return 0
         self._say(plan, self._announcement(plan))
+        try:
+            self._ask_for_password(plan)
+        except KeyboardInterrupt:
+            return STATUS["interrupted"]
         self.begin(plan)
         return self._crawl(plan)
+
+    def _ask_for_password(self, plan: Plan) -> None:
+        """Ask before the crawl starts, as Ctrl-C then ends the command."""
+        if plan.asked.auth is not None:
+            plan.asked.auth.ask()
+            plan.given["auth"] = plan.asked.auth
 
     def _dry_run(self, plan: Plan) -> None:
         from scrapy_focus.finders.kit.commands.summary import planned
@@ -274,13 +294,15 @@ class FindCommand(FocusCommand):
         """Return a message of a crawl in terms of the command's options; its JOBDIR is in the folder."""
         for said, option in _SAID.items():
             message = message.replace(said, option)
-        return message
+        return _BASIC.sub("sign in with --auth USER", message)
 
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon
 
         plan: Plan = opts.plan
+        _trust_authorities()
         self.settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+        plan.asked.change(self.settings)
         self._force("JOBDIR", None if plan.job is None else str(plan.job))
         if not opts.loglevel:
             self._force("LOG_LEVEL", "WARNING")
@@ -299,7 +321,7 @@ class FindCommand(FocusCommand):
         return (
             f"Looking for {plan.asked.looks_for} from {named(plan.asked.starts.urls)}, on {plan.asked.stays_on}; "
             f"{plan.asked.sends or 'no limit of requests, size or time'}{where}.{ends} "
-            f"{self._robots}; {self._pace}; user agent: {self._agent}."
+            f"{self._robots}; {self._pace}; user agent: {self._agent}.{_sentences(self._access(plan))}"
         )
 
     def _rows_of(self, plan: Plan) -> list[tuple[str, str]]:
@@ -322,8 +344,19 @@ class FindCommand(FocusCommand):
             *lines,
             ("Politeness", f"{self._robots}; {self._pace}"),
             ("User agent", self._agent),
+            *self._access(plan),
             ("Saves to", "standard output" if plan.out is None else f"{plan.where}"),
         ]
+
+    def _access(self, plan: Plan) -> list[tuple[str, str]]:
+        """Say what is sent to some hosts alone, and how all are reached, without any secret."""
+        asked = plan.asked
+        said = [("Sends along", each) for each in asked.sends_from(asked.starts)]
+        if asked.proxy is not None:
+            said.append(("Goes through", f"the proxy {asked.proxy.url}"))
+        if not self.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
+            said.append(("Accepts", "any certificate"))
+        return said
 
     @property
     def _cost_ending(self) -> str:
@@ -338,16 +371,29 @@ class FindCommand(FocusCommand):
 
     @property
     def _pace(self) -> str:
-        if delay := self.settings.getfloat("DOWNLOAD_DELAY"):
-            return f"one request every {delay:g} s per host"
         at_once = self.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        if delay := self.settings.getfloat("DOWNLOAD_DELAY"):
+            return f"one request every {delay:g} s per host{f', up to {at_once} at a time' if at_once > 1 else ''}"
         return f"{f'up to {at_once} requests' if at_once > 1 else 'one request'} at a time per host"
 
     @property
     def _agent(self) -> str:
         agent = self.settings["USER_AGENT"]
-        hint = ' (identify yourself with -s USER_AGENT="mybot (+https://example.org/contact)")'
+        hint = ' (identify yourself with --user-agent "mybot (+https://example.org/contact)")'
         return f"{agent}{hint if agent == polite.USER_AGENT else ''}"
+
+
+def _trust_authorities() -> None:
+    """Let OpenSSL trust the authorities that browsers trust, where systems do not list them in a file."""
+    if sys.platform in _WITHOUT_LIST:
+        import certifi
+
+        os.environ.setdefault("SSL_CERT_FILE", certifi.where())
+
+
+def _sentences(rows: Sequence[tuple[str, str]]) -> str:
+    """Return lines of a dry run as sentences that follow another one."""
+    return "".join(f" {name} {said}." for name, said in rows)
 
 
 def _folder_of(opts: argparse.Namespace) -> Path | None:

@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
-from weakref import WeakKeyDictionary
 
-import scrapy
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import NotConfigured, ResponseDataLossError
+from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import HtmlResponse
-from scrapy.http.cookies import CookieJar
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_meta_refresh
 from w3lib.url import safe_url_string
 
-from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import CUT
-from scrapy_focus.finders.kit.arguments.credentials import origin_of
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.linkurls import without_credentials
 from scrapy_focus.web.listings import beginning, listing_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
-    from scrapy_focus.engine.inflight import Entry
 
 _TAGS = 50_000  # tags of a page that are read
 _BYTES = 1_000_000
 _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, total
-_USER = re.compile(rb"^([^/?#]*//)[^/?#]*@")  # and password, in a URL
 
 
 class LongPagesAreCut:
@@ -162,130 +152,6 @@ class RedirectsAreLinks:
         if target and request.callback is not NO_CALLBACK and _domain(target) != _domain(request.url):
             request.meta["handle_httpstatus_list"] = [response.status]
         return response
-
-
-class _TemporaryHeader(ABC):
-    """Adds a header to outgoing requests, and removes it when the response arrives.
-
-    So no redirect or retry inherits the header, and it is never stored. It is the innermost middleware.
-    """
-
-    name: ClassVar[str]
-
-    def __init__(self) -> None:
-        self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # its previous values
-
-    @abstractmethod
-    def value(self, request: Request) -> bytes:
-        """Return the value of the header, ``b""`` to leave it unchanged."""
-
-    def process_request(self, request: Request) -> None:
-        if value := self.value(request):
-            self._before[request] = request.headers.getlist(self.name)
-            request.headers[self.name] = value
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        self._remove_header(request)
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:
-        self._remove_header(request)
-
-    def _remove_header(self, request: Request) -> None:
-        before = self._before.pop(request, None)
-        if before:
-            request.headers[self.name] = before
-        elif before is not None:
-            del request.headers[self.name]
-
-
-class RedirectCookies(_TemporaryHeader):
-    """Sends the cookies that a redirect sets with the requests that follow this redirect, and with no others.
-
-    Otherwise, a crawl without cookies could never fetch a page that redirects to itself until it receives one. The
-    middleware is not enabled with ``COOKIES_ENABLED``.
-    """
-
-    name = "Cookie"
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__()
-        if crawler.settings.getbool("COOKIES_ENABLED"):
-            raise NotConfigured
-        self.crawler = crawler
-        self._jars: dict[int, CookieJar] = {}  # by pick
-        self._forgets = False  # whether it is notified of settled picks
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    def value(self, request: Request) -> bytes:
-        entry = self._entry(request) if self._jars else None
-        jar = None if entry is None else self._jars.get(entry.pick.id)
-        if jar is None:
-            return b""
-        asked = scrapy.Request(request.url)
-        jar.add_cookie_header(asked)
-        return b"; ".join(header for each in (request, asked) if (header := each.headers.get(self.name)))
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        entry = self._entry(request)
-        if entry is not None and 300 <= response.status < 400 and "Set-Cookie" in response.headers:
-            self._jar_of(entry).extract_cookies(response, request)
-            entry.has_cookie = True
-        return super().process_response(request, response)
-
-    def _jar_of(self, entry: Entry) -> CookieJar:
-        host = host_of(self.crawler)
-        if host is not None and not self._forgets:
-            self._forgets = True
-            host.features.on("give_back", self._forget)
-            host.features.on("outcome", self._forget)
-        return self._jars.setdefault(entry.pick.id, CookieJar())
-
-    def _forget(self, entry: Entry, _: object = None) -> None:
-        self._jars.pop(entry.pick.id, None)
-
-    def _entry(self, request: Request) -> Entry | None:
-        host = host_of(self.crawler)
-        if host is None:
-            return None
-        return host.inflight.find(request)
-
-
-class Credentials(_TemporaryHeader):
-    """Sends the user names and passwords of start URLs to their hosts only (``Basic``).
-
-    Credentials in redirects and links are ignored: a site must not decide who signs in where.
-    """
-
-    name = "Authorization"
-
-    def __init__(self, credentials: Mapping[str, bytes]) -> None:
-        super().__init__()
-        self.credentials = credentials  # headers, by scheme, host and port
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(getattr(crawler.spider, "credentials", {}))
-
-    def value(self, request: Request) -> bytes:
-        if not self.credentials:
-            return b""
-        return self.credentials.get(origin_of(request.url), b"")
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        location = response.headers.get("Location")
-        if location is not None and b"@" in location:
-            response.headers["Location"] = _USER.sub(rb"\1", location)
-        return super().process_response(request, response)
-
-
-def add_headers(settings: BaseSettings) -> None:
-    """Enable cookies of redirects, and credentials of start URLs."""
-    for cls in (RedirectCookies, Credentials):
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, 955)
 
 
 def redirect_of(response: Response) -> str:

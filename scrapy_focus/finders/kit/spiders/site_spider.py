@@ -14,7 +14,7 @@ from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.finders.kit.arguments.seeds import host_of
 from scrapy_focus.finders.kit.spiders.following_spider import be_quiet
-from scrapy_focus.finders.kit.spiders.middlewares import add_headers
+from scrapy_focus.finders.kit.spiders.private_headers import add_headers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from scrapy_focus.finders.kit.arguments.finder_arguments import FinderArguments
     from scrapy_focus.finders.kit.arguments.seeds import Starts
+    from scrapy_focus.web.access import Access
 
 _HOSTS = ".focus/hosts.json"
 
@@ -39,10 +41,11 @@ class SiteSpider(scrapy.Spider):
         Whether it stays there; otherwise, only settings limit where it goes.
     """
 
+    asked: FinderArguments
+
     def __init__(self, starts: Starts, *, stays: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.roots, self.credentials = starts.urls, starts.credentials
-        self.start_urls = self.roots
+        self.roots = self.start_urls = starts.urls
         self.stays = stays
         self.allowed_domains = [*starts.hosts] if stays else []
         self.moved: dict[str, list[str]] = {}  # hosts that each root redirected to
@@ -58,6 +61,11 @@ class SiteSpider(scrapy.Spider):
             add_headers(crawler.settings)
         be_quiet()
         return spider
+
+    @property
+    def access(self) -> Access:
+        """What the crawl sends to some hosts alone."""
+        return self.asked.access
 
     def set_up(self, crawler: Crawler) -> None:
         """Apply the arguments, and check that the output can be written."""
