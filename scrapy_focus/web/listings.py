@@ -28,6 +28,7 @@ _ROOTS: dict[bytes, Listing] = {
 _NAME = re.compile(rb"<(?:[A-Za-z_][\w.\-]{0,50}:)?([A-Za-z_][\w.\-]{0,50})")
 _CATALOGUE = re.compile(
     rb'"@type"\s{0,9}:\s{0,9}"dcat:Catalog"|"conformsTo"\s{0,9}:\s{0,9}"https?://project-open-data\.'
+    rb'|\A\{\s{0,9}"help"\s{0,9}:\s{0,9}"[^"]{0,1000}help_show\?name=(?!datastore_)'
 )
 _JSON_FEED = re.compile(rb'"version"\s{0,9}:\s{0,9}"https?:(?:\\?/){2}jsonfeed\.org(?:\\?/)')
 _LISTED = re.compile(rb'"(?:downloadURL|accessURL|landingPage)"\s{0,9}:\s{0,9}("(?:[^"\\]|\\.){1,2000}")')
