@@ -162,6 +162,7 @@ class Closing:
             advice=self.advice,
             cut_lists=status.counts.get("browser/list_cut", 0),
             elsewhere=status.counts.get("browser/elsewhere", 0),
+            hint=getattr(self.crawler.spider, "hint", ""),
         )
 
     def _n_read(self, status: Status) -> int:

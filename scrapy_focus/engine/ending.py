@@ -122,6 +122,7 @@ class Facts(NamedTuple):
     advice: str = ""  # how to get a browser
     cut_lists: int = 0  # rendered pages that showed a part of a list only
     elsewhere: int = 0  # of the requests, those that a browser sent to other hosts than that of its page
+    hint: str = ""  # a sentence of the spider
 
 
 def draw(facts: Facts) -> Ending:
@@ -161,10 +162,10 @@ def _without_link(facts: Facts) -> Ending:
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_with_browser(_with_more(_with_cut(_found(facts), facts), facts), facts), facts)
+        return _with_unread(_with_hints(_with_more(_with_cut(_found(facts), facts), facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _with_unread(_with_browser(_with_more(_nothing(facts), facts), facts), facts)
+    return _with_unread(_with_hints(_with_more(_nothing(facts), facts), facts), facts)
 
 
 def _unreachable(facts: Facts) -> Ending:
@@ -196,9 +197,9 @@ def _with_cut(ending: Ending, facts: Facts) -> Ending:
     return replace(ending, sentence=f"{ending.sentence} {said}")
 
 
-def _with_browser(ending: Ending, facts: Facts) -> Ending:
-    """Return an ending that says what is still hidden behind scripts."""
-    said = []
+def _with_hints(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says what is still hidden: on other hosts, or behind scripts."""
+    said = [facts.hint] if facts.hint else []
     if facts.shells:
         pages = f"{facts.shells:,} page{'s' * (facts.shells > 1)}"
         said.append(f"{pages} may show more in a browser{facts.advice and ': to use one, '}{facts.advice}.")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
 
+#: The anchor of a request that a spider wants to be fetched when nothing else is left.
+REST = "(the rest)"
+
 _ERRORS = 3  # in a row, and nothing else, after which a kind of link is poor
 _KINDS = 1024  # that are remembered
 _LONGEST = 500  # characters of a URL that are read
@@ -126,8 +129,8 @@ class PoorLinks:
         self._tried: dict[str, int] = {}  # links of poor kinds about to be fetched
 
     def is_poor(self, url: str, anchor: str = "") -> bool:
-        """Whether a link is poor by its URL or anchor."""
-        return is_utility(url, anchor)
+        """Whether a link is poor by its URL or anchor, or because a spider gave it the anchor :data:`REST`."""
+        return anchor == REST or is_utility(url, anchor)
 
     def is_barren(self, url: str) -> bool:
         """Whether a link about to be fetched is of a kind that leads only to errors; each 2^n-th one is not."""

@@ -262,6 +262,13 @@ def _listings() -> Iterator[bytes]:
         "@type": "dcat:Catalog",
         "dataset": [{"landingPage": "http://[", "distribution": [{"downloadURL": "http://host.test/\u00e9.csv"}]}],
     }
+    found = {
+        "help": "http://a/help_show?name=package_search",
+        "result": {"count": 2, "results": [{"resources": [{"url": "/a", "format": "CSV"}]}]},
+    }
+    yield json.dumps(found).encode()
+    yield b'<script type="application/ld+json">{"@type": "Dataset", "distribution": {"contentUrl": "/a"}}</script>'
+    yield b'<a href="/x/api/3/action/"><meta name="generator" content="ckan"><link rel=alternate type=application/json href=/data.json>'
     robots = b"User-agent: *\nDisallow: /x\nSitemap: /s.xml\nSitemap: http://[\nSitemap: https://host.test/t.xml.gz"
     urls = "http://host.test/a;jsessionid=1F/b?sort=price&sid=abc&&=&x=1&x=2#top http://host.test/?utm_source=a&b"
     yield from (sitemap, gzip.compress(sitemap), index % b'"http://www.sitemaps.org/schemas/sitemap/0.9"', robots)
@@ -538,6 +545,42 @@ def listing(data: bytes) -> None:
     _named_in(data)
 
 
+def declared(data: bytes) -> None:
+    """What catalogues, pages and headers declare."""
+    from scrapy_focus.web.catalogues import Catalogue
+    from scrapy_focus.web.declared import (
+        catalogues_named_in,
+        catalogues_of,
+        files_in_json_ld,
+        linked_files,
+        mentions_datasets,
+        next_in,
+    )
+    from scrapy_focus.web.directories import is_directory, leads_on
+    from scrapy_focus.web.html import parsed
+
+    text = text_of(data)
+    for body in (data, b'{"dataset": [' + data, b'{"count": 9, "results": [{"resources": [' + data):
+        catalogue = Catalogue(body)
+        for file in itertools.chain.from_iterable(catalogue):
+            assert max(map(len, (file.url, file.text, file.mime))) <= 2 * 4096, "a long text"
+            file.text.encode()
+        catalogue.next_page(_URL + "?" + text[:100])
+    mentions_datasets(text)
+    for content in (text, f'<script type="application/ld+json">{text}</script>'):
+        if (root := parsed(content)) is not None:
+            assert len(files_in_json_ld(root)) <= 1000, "too many files"
+            assert len(catalogues_named_in(root)) <= 5, "too many catalogues"
+        with contextlib.suppress(ValueError):  # of a base that is no URL
+            assert len(catalogues_of(content, _URL, {})) <= 2, "too many addresses"
+    assert len(linked_files([text, f"<{text}>; rel=item"])) <= 1000, "too many files"
+    next_in([text])
+    is_directory(text)
+    for line in text.splitlines()[:20]:
+        with contextlib.suppress(ValueError):
+            leads_on(line, _URL)
+
+
 def listing_news(data: bytes) -> None:
     """What sitemaps and feeds say about pages, the feeds of a page, dates, and a page's own metadata."""
     from scrapy_focus.web.changed import believed, read_moment
@@ -686,6 +729,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "crawl": _CRAWLS.tell,
     "listing": listing,
     "listing_news": listing_news,
+    "declared": declared,
     "file": file,
     "asked_for": asked_for,
     **({"copies": _Copies().tell} if has_feature("near_copies") else {}),

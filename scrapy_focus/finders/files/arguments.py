@@ -73,7 +73,10 @@ class FilesArguments(FolderArguments):
     )  # fmt: skip
     out: str = argument(read_text, default="found")
     new_only: bool = argument(read_one, switch="1", help="skip files that an earlier crawl with the same folder found")
-    sitemaps: bool = sitemaps_argument()
+    sitemaps: bool = sitemaps_argument(
+        "what the site lists for programs: the sitemaps that robots.txt names, catalogues of data sets, and files that "
+        "pages declare"
+    )
     rate: Rate | None = argument(
         read_rate, metavar="N/day",
         help="keep the files current with at most this many requests, such as 200/day or 10/h; revisit pages and files "

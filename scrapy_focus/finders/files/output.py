@@ -9,7 +9,7 @@ from scrapy_focus.core.printable import counted, inflected, printable
 from scrapy_focus.finders.files.found_files import read_list
 from scrapy_focus.finders.kit.page.output import Column, Columns, Output, irrelevance
 from scrapy_focus.finders.kit.page.sums import sums_table
-from scrapy_focus.finders.kit.page.words import said_of, size_text
+from scrapy_focus.finders.kit.page.words import number_of, said_of, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,6 +45,7 @@ class FilesOutput(Output):
         if self.has_relevance:
             self.finds.sort(key=irrelevance)
         self._about = printable(said_of(notes.last_run, "about"))
+        self._declared = _declared(notes.state.get("declared"))
         self._has_several_hosts = len({file.host for file in self.finds}) > 1
         self.columns = Columns(
             name=Column("Name", lambda file: file.name),
@@ -75,12 +76,13 @@ class FilesOutput(Output):
 
     def facts(self) -> list[str]:
         if not self.has_relevance:
-            return []
+            return self._declared
         total = sum(file.relevance or 0.0 for file in self.finds)
         to = f' to "{self._about}"' if self._about else ""
         said = [
+            *self._declared,
             f"The files are ordered by their relevance{to}, from 0 to 1, as judged by their names, their links and the "
-            f"titles of the pages with the links. In all it is {total:,.1f}: so many relevant files are to be expected."
+            f"titles of the pages with the links. In all it is {total:,.1f}: so many relevant files are expected.",
         ]
         if only := sum(file.relevance is not None and not file.path and file.state != "gone" for file in self.finds):
             said.append(f"{counted(only, 'file')} {inflected(only, 'is', 'are')} listed without being stored.")
@@ -127,3 +129,16 @@ class FilesOutput(Output):
 
     def is_cut(self, find: Listed) -> bool:
         return bool(find.cut)
+
+
+def _declared(counts: Any) -> list[str]:
+    """Say how many files catalogues and pages declare."""
+    read, files, elsewhere = (
+        int(number_of(counts.get(f"declared/{name}")) or 0) if isinstance(counts, dict) else 0
+        for name in ("datasets", "files", "elsewhere")
+    )
+    if not files and not read:
+        return []
+    apart = f", {elsewhere:,} of them on hosts that are not crawled" if elsewhere else ""
+    of = f"Catalogues of the site list {counted(read, 'data set')}. " if read else ""
+    return [f"{of}Catalogues and pages declare {counted(files, 'wanted file')}{apart}."]

@@ -27,6 +27,7 @@ from scrapy_focus.finders.files.output import FilesOutput
 from scrapy_focus.finders.kit.arguments.argument import passed_on
 from scrapy_focus.finders.kit.arguments.output import try_out
 from scrapy_focus.finders.kit.spiders.crawl_notes import CrawlNotes
+from scrapy_focus.finders.kit.spiders.declared_files import DeclaredFiles
 from scrapy_focus.finders.kit.spiders.following_spider import new_links
 from scrapy_focus.finders.kit.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.finders.kit.spiders.listings import (
@@ -40,6 +41,7 @@ from scrapy_focus.finders.kit.spiders.middlewares import CutBodies, LongPagesAre
 from scrapy_focus.finders.kit.spiders.print_urls import PrintUrls
 from scrapy_focus.finders.kit.spiders.site_spider import SiteSpider
 from scrapy_focus.goals.files import FilesGoal, file_mime
+from scrapy_focus.web.directories import is_directory, leads_on
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name, header_text
@@ -89,8 +91,8 @@ class DatasetsSpider(SiteSpider):
         files current, with the scheduler :class:`scrapy_focus.FreshScheduler`. Each version of a file is stored, and
         has a line in the manifest.
     sitemaps
-        ``yes``, the default: the sitemaps that robots.txt names are links of a separate kind; ``no``: they are not
-        fetched.
+        ``yes``, the default: the sitemaps that robots.txt names, the catalogues of data sets of some portals, and the
+        files that pages declare for programs are links of separate kinds; ``no``: they are ignored.
 
     Notes
     -----
@@ -98,7 +100,9 @@ class DatasetsSpider(SiteSpider):
 
     Sitemaps, feeds, catalogues of data sets and descriptions for browsers are not data files, whatever their MIME type
     (:func:`~scrapy_focus.web.listings.listing_of`), unless ``types`` names the type: with ``xml``, all XML counts.
-    The crawl follows the URLs in sitemaps and catalogues.
+    The crawl follows the URLs in sitemaps and catalogues, and those of files that pages declare in JSON-LD
+    (``Dataset``) or in ``Link`` headers. It reads a sitemap for files first, and for pages when it has read a hundred.
+    Of a directory listing, it follows no link that only sorts it or leads back up.
     """
 
     name = "datasets"
@@ -119,6 +123,7 @@ class DatasetsSpider(SiteSpider):
         self.named = FilesGoal(types=named) if named else None  # for these, listings count, too
         self.sitemaps = asked.sitemaps
         self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
+        self.declared: DeclaredFiles | None = None  # what catalogues and pages declare
         self.budget = asked.budget
         self.out = asked.out
         self.new_only = asked.new_only
@@ -135,6 +140,11 @@ class DatasetsSpider(SiteSpider):
         if self.again is not None and self.again.files.before:
             return self.again.files.counts()
         return None
+
+    @property
+    def hint(self) -> str:
+        """A sentence for the last line of the crawl, ``""`` if there is nothing to add."""
+        return "" if self.declared is None else self.declared.hint
 
     @property
     def n_known(self) -> int:
@@ -173,6 +183,7 @@ class DatasetsSpider(SiteSpider):
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps and self.asked.reach != "page":
             self.named_sitemaps = NamedSitemaps(crawler)
+            self.declared = DeclaredFiles(crawler, self.goal)
         self.asked.set_up(crawler)
         if self.again is not None:
             facts: dict[str, Any] = {
@@ -213,9 +224,14 @@ class DatasetsSpider(SiteSpider):
 
     def _listed(self, response: Response, listing: Listing) -> Iterator[scrapy.Request]:
         """Yield a request for each URL in a listing that the crawl follows."""
-        if listing == "sitemap" and not self.sitemaps:
+        if self.declared is None and listing in ("sitemap", "catalogue"):
             return
-        for request in links_of_listing(response, listing, feeds=self.comes_back):
+        made = links_of_listing(response, listing, feeds=self.comes_back)
+        if self.declared is not None and listing == "catalogue":
+            made = self.declared.of_catalogue(response)
+        elif self.declared is not None and listing == "sitemap" and not self.comes_back:
+            made = self.declared.of_sitemap(response)
+        for request in made:
             if self._follows(request.url):
                 yield request.replace(errback=self.skip)
 
@@ -223,6 +239,10 @@ class DatasetsSpider(SiteSpider):
         """Yield the items and requests of a page."""
         self._note(response, "page")
         yield from self.made(response)
+        if self.declared is not None:
+            for request in self.declared.of_page(response):
+                if self._follows(request.url):
+                    yield request.replace(errback=self.skip)
         if self.comes_back:
             for feed in feeds_named_in(response):
                 yield feed.replace(errback=self.skip)
@@ -325,8 +345,9 @@ class DatasetsSpider(SiteSpider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
+        is_list = is_directory(response.text)
         for url, element in new_links(response, self.notes):
-            if not self._follows(url):
+            if not self._follows(url) or (is_list and not leads_on(url, response.url)):
                 continue
             anchor = link_text(element)
             try:

@@ -240,12 +240,9 @@ def caps_of(per_domain: Sequence[int], per_host: Sequence[int]) -> dict[str, Any
     return caps | ({"per_host": True} if per_host else {})
 
 
-def sitemaps_argument() -> Any:
-    """Declare an argument for whether sitemaps are fetched."""
-    return argument(
-        read_yes, default="yes", option="no-sitemaps", switch="no",
-        help="do not fetch the sitemaps that robots.txt names",
-    )  # fmt: skip
+def sitemaps_argument(ignored: str = "the sitemaps that robots.txt names") -> Any:
+    """Declare an argument for whether lists for programs are read; ``ignored``: which are not."""
+    return argument(read_yes, default="yes", option="no-sitemaps", switch="no", help=f"ignore {ignored}")
 
 
 def _float_of(given: str) -> float:

@@ -44,7 +44,8 @@ _BETWEEN = 10.0  # seconds between two notes of the state of the crawl
 _MOST = 1000  # hosts and extensions that are recorded
 _LINKS = 1000  # links of a page whose keys are recorded
 _FINE = 50_000  # working links that are remembered
-_OF_BROWSERS = "browser/"  # prefix of the stats of rendering
+_OF_BROWSERS = "browser/"  # prefix of the stats of rendering, ...
+_OF_LISTS = "declared/"  # ... and of those of catalogues
 
 
 class CrawlNotes:
@@ -231,6 +232,8 @@ def _facts_of(host: Host) -> dict[str, Any]:
         facts["unchecked"] = host.unchecked
     if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
         facts["rendered"] = rendered
+    if declared := {name: n for name, n in status.counts.items() if name.startswith(_OF_LISTS)}:
+        facts["declared"] = declared
     return facts
 
 

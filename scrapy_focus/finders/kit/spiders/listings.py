@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import islice
+import zlib
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
@@ -15,9 +16,12 @@ from scrapy_focus.core.abilities import FetchesAgain
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.catalogues import Catalogue
+from scrapy_focus.web.declared import next_in
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
 from scrapy_focus.web.linkurls import without_credentials
-from scrapy_focus.web.listings import beginning, listed_in, listing_of, lists_urls, whole
+from scrapy_focus.web.listings import beginning, listing_of, lists_urls
+from scrapy_focus.web.poorlinks import REST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,12 +30,23 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
 
+    from scrapy_focus.web.catalogues import Declared
     from scrapy_focus.web.listings import Listing
+
+    #: Whether a file of a MIME type, ``""`` if unknown, at a URL is wanted.
+    Wants = Callable[[str, str], bool]
 
 _NAMED = 20  # sitemaps of a robots.txt that are requested
 _INDEXED = 1000  # sitemaps of an index that are requested
 _DEPTH = 2  # nested indexes
 _NESTED = "sitemap_depth"  # key in the meta of a request
+_FEW = 10  # pages of a sitemap that are queued at once ...
+_UNREAD = 3000  # ... or else of which so many are skipped before reading stops: 50 milliseconds
+_PAGES = 1000  # of a catalogue
+_PAGE = "catalogue_page"  # keys in the meta of a request: the number of a page of a catalogue, from 0, ...
+_BEFORE = "catalogue_before"  # ... and the checksum of the one before
+_PAGE_OF_SITEMAP = "(sitemap)/url"  # a tag path
+_REST = "sitemap_rest"  # key in the meta of a request for the pages of a sitemap
 _READ = 10_000_000  # bytes of a sitemap in a crawl that does not revisit pages
 
 
@@ -109,24 +124,67 @@ def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
             yield made
 
 
-def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) -> Iterator[scrapy.Request]:
+def links_of_listing(
+    response: Response, kind: Listing, *, feeds: bool = False, wants: Wants | None = None, later: bool = False
+) -> Iterator[scrapy.Request]:
     """Yield a request for each URL of a sitemap or catalogue, or of a feed that is named as a sitemap, lazily; none for
     any other kind of listing.
+
+    Files that are wanted by their declared type or by their URL are a separate kind of link, as far as ``wants`` tells.
+    With ``later``, a sitemap is read for them first, and the last request is for its pages: see :func:`is_rest`.
 
     ``feeds``: as in a crawl that revisits pages: yield entries of all feeds, and read more of a large sitemap.
     """
     if kind == "catalogue":
-        yield from _links_of_catalogue(response)
+        yield from links_of_catalogue(response, Catalogue(response.body), wants)
     elif kind == "sitemap":
-        yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
+        yield from _links_of_sitemap(response, LARGEST if feeds else _READ, wants, later=later)
     elif kind == "feed" and (feeds or _NESTED in response.meta):
         yield from _links_of_feed(response)
 
 
-def _links_of_catalogue(response: Response) -> Iterator[scrapy.Request]:
-    for url in islice(listed_in(whole(response.body)), MOST):
-        if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
+def declared_request(base: str, source: str, file: Declared, wants: Wants | None) -> scrapy.Request | None:
+    """Return the request for a file or page of a source such as ``(ckan)``; ``None`` if its URL is invalid."""
+    is_file = wants is not None and not file.is_page and wants(file.mime, file.url)
+    kind = "file" if is_file else "link"
+    made = _request(base, file.url, f"{source}/{'page' if file.is_page else kind}")
+    if made is not None and file.text:
+        made.meta["link_text"] = file.text
+    return made
+
+
+def catalogue_request(base: str, url: str, source: str, lists: str = "") -> scrapy.Request | None:
+    """Return the request for a page of a catalogue; ``lists``: the types that are looked for, as its text."""
+    made = _request(base, url, f"{source}/catalogue", anchor=lists)
+    if made is not None:
+        made.meta["download_maxsize"] = LARGEST
+    return made
+
+
+def links_of_catalogue(
+    response: Response, catalogue: Catalogue, wants: Wants | None = None, lists: str = ""
+) -> Iterator[scrapy.Request]:
+    """Yield a request for each file and page of a catalogue, and for its next page; see :func:`catalogue_request`."""
+    source = "(ckan)" if "/api/3/action/" in response.url else "(catalogue)"
+    for file in islice(chain.from_iterable(catalogue), MOST):
+        if (made := declared_request(response.url, source, file, wants)) is not None:
             yield made
+    checksum, page = zlib.crc32(response.body), page_of_catalogue(response)
+    if response.meta.get(_BEFORE) == checksum or page >= _PAGES:
+        return
+    following = next_in(_link_headers(response)) or catalogue.next_page(response.url)
+    if (made := catalogue_request(response.url, following, source, lists)) is not None:
+        made.meta.update({_PAGE: page + 1, _BEFORE: checksum})
+        yield made
+
+
+def page_of_catalogue(response: Response) -> int:
+    """Return the number of a page of a catalogue, from 0."""
+    return int(response.meta.get(_PAGE, 0))
+
+
+def _link_headers(response: Response) -> list[str]:
+    return [value.decode("latin-1") for value in response.headers.getlist("Link")]
 
 
 def _links_of_feed(response: Response) -> Iterator[scrapy.Request]:
@@ -135,12 +193,40 @@ def _links_of_feed(response: Response) -> Iterator[scrapy.Request]:
             yield made
 
 
-def _links_of_sitemap(response: Response, largest: int) -> Iterator[scrapy.Request]:
+def is_rest(request: scrapy.Request) -> bool:
+    """Whether a request is for a sitemap that was read for its files, and this time for its pages."""
+    return bool(request.meta.get(_REST))
+
+
+def _links_of_sitemap(
+    response: Response, largest: int, wants: Wants | None, *, later: bool
+) -> Iterator[scrapy.Request]:
+    """Yield a request for each entry; with ``later``, for the pages among many entries a single one."""
+    pages: list[scrapy.Request] = []
+    for made in _entries_of_sitemap(response, largest, wants):
+        if not later or response.meta.get(_REST) or made.meta[LINK]["tag_path"] != _PAGE_OF_SITEMAP:
+            yield made
+            continue
+        pages.append(made)
+        if len(pages) > _UNREAD:
+            break
+    if len(pages) <= _FEW:
+        yield from pages
+        return
+    rest = _request(response.url, response.url, "(sitemap)/rest", depth=response.meta.get(_NESTED, 0), anchor=REST)
+    if rest is not None:
+        rest.meta[_REST] = True
+        yield rest.replace(dont_filter=True)
+
+
+def _entries_of_sitemap(response: Response, largest: int, wants: Wants | None) -> Iterator[scrapy.Request]:
     depth = response.meta.get(_NESTED, 0)
     for n, entry in enumerate(read_listing(response.body, "sitemap", largest=largest)):
         if entry.is_listing and (depth >= _DEPTH or n >= _INDEXED):
             return
-        place, nested = ("(sitemap)/sitemap", depth + 1) if entry.is_listing else ("(sitemap)/url", None)
+        place, nested = ("(sitemap)/sitemap", depth + 1) if entry.is_listing else (_PAGE_OF_SITEMAP, None)
+        if not entry.is_listing and wants is not None and wants("", entry.url):
+            place = "(sitemap)/file"
         if (made := _request(response.url, entry.url, place, depth=nested)) is not None:
             yield made
 
