@@ -162,7 +162,7 @@ class Closing:
             advice=self.advice,
             cut_lists=status.counts.get("browser/list_cut", 0),
             elsewhere=status.counts.get("browser/elsewhere", 0),
-            hint=getattr(self.crawler.spider, "hint", ""),
+            hint=str(getattr(self.crawler.spider, "ending_hint", "")),
         )
 
     def _n_read(self, status: Status) -> int:

@@ -24,6 +24,7 @@ _BROKEN = 5_000_000  # characters that are searched for URLs if the JSON is malf
 _MOST = 1000  # files of a data set
 _LONGEST = 4096  # characters of a text that is read
 _BEGINS = 200_000  # characters within which the data sets begin
+_TITLE = 200  # characters of a title that are kept
 _AROUND = 4096  # characters before and after the data sets that are read
 _PER_PAGE = 100  # data sets of a page of ckanext-dcat, which names no next one
 _MOST_ROWS = 1_000_000  # data sets of a catalogue that are asked for
@@ -200,7 +201,7 @@ def described(title: str, mime: str) -> str:
     >>> described("Rain", "text/csv"), described("Rain (CSV)", "text/csv"), described("", "text/csv")
     ('Rain (csv)', 'Rain (CSV)', 'csv')
     """
-    name = _NAME_OF.get(mime, "")
+    title, name = title[:_TITLE], _NAME_OF.get(mime, "")
     if not title or not name or name in re.split(r"\W+", title.lower()):
         return title or name
     return f"{title} ({name})"

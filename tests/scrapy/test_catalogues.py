@@ -228,6 +228,17 @@ def test_a_site_without_a_sign_is_not_asked(site: MockSite, tmp_path: Path) -> N
     assert sorted(site.paths) == sorted(["/start", "/b", "/data.json", f"{SEARCH}0", "/x/api/3/action/site_read"])
 
 
+def test_robots_txt_of_ckan_forbids_its_api(site: MockSite, tmp_path: Path) -> None:
+    """Then the other usual address is tried, and neither its API nor anything else that is forbidden."""
+    page(site, "/start", "nothing here", CKAN)
+    tables(site, "/a.csv")
+    say(site, "/robots.txt", "text/plain", "User-agent: *\nDisallow: /api/\n")
+    say(site, "/data.json", "application/json", dcat([site.url("/a.csv")]))
+    names, _ = found(site, tmp_path)
+    assert names == ["/a.csv"]
+    assert site.paths == ["/start", "/data.json", "/a.csv"]
+
+
 def test_who_asks_for_json_gets_catalogues_too(site: MockSite, tmp_path: Path) -> None:
     """As files, and they lead on."""
     page(site, "/start", "nothing here", CKAN)

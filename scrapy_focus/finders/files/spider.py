@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import scrapy
 from scrapy import signals
-from scrapy.exceptions import DownloadCancelledError
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
@@ -142,7 +142,7 @@ class DatasetsSpider(SiteSpider):
         return None
 
     @property
-    def hint(self) -> str:
+    def ending_hint(self) -> str:
         """A sentence for the last line of the crawl, ``""`` if there is nothing to add."""
         return "" if self.declared is None else self.declared.hint
 
@@ -332,6 +332,9 @@ class DatasetsSpider(SiteSpider):
             if self.again is not None and (known := self.again.gone(error.response)) is not None:
                 return GoneFile(url=known.url)
             self._note(error.response, "other")
+        if isinstance(error, IgnoreRequest) and self.declared is not None:
+            made = self.declared.instead_of(failure.request)  # type: ignore[attr-defined]
+            return failure if made is None else made.replace(errback=self.skip)
         if not isinstance(error, (TooLarge, DownloadCancelledError)):
             return failure
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]

@@ -103,6 +103,13 @@ class DeclaredFiles:
                 self._looked[folder] += 1
             yield from self._catalogues(response)
 
+    def instead_of(self, request: Request) -> Request | None:
+        """Return the request for ``data.json`` if robots.txt forbids that of CKAN's API, as CKAN's own does."""
+        if request.url not in self._asked or not urlsplit(request.url).path.endswith("/package_search"):
+            return None
+        self._asked.discard(request.url)
+        return catalogue_request(request.url, "/data.json", "(catalogue)", self._lists)
+
     def of_catalogue(self, response: Response) -> Iterator[Request]:
         """Yield a request for each file and page of a catalogue, and for its next page."""
         catalogue = Catalogue(response.body)
