@@ -35,6 +35,7 @@ import numpy as np
 from scrapy import Request
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.http import Response
+from w3lib.url import canonicalize_url
 
 from catalogues.catalogues import SHAPES, TYPES, Catalogue
 from early_files import Until
@@ -163,13 +164,14 @@ def _body(kind: str, urls: Sequence[str]) -> bytes:
 
 def _page(database: sqlite3.Connection, url: str, status: int, mime: str, size: int) -> int:
     """Return the number of a URL, which gets this answer if it is new."""
-    row = database.execute("SELECT id FROM pages WHERE url = ? OR canonical = ?", (url, url)).fetchone()
+    canonical = canonicalize_url(url)
+    row = database.execute("SELECT id FROM pages WHERE canonical = ?", (canonical,)).fetchone()
     if row:
         return int(row[0])
     number = int(database.execute("SELECT max(id) + 1 FROM pages").fetchone()[0])
     database.execute(
         "INSERT INTO pages (id, url, canonical, status, mime, size) VALUES (?, ?, ?, ?, ?, ?)",
-        (number, url, url, status, mime, size),
+        (number, url, canonical, status, mime, size),
     )
     return number
 

@@ -82,7 +82,8 @@ class FilesOutput(Output):
         said = [
             *self._declared,
             f"The files are ordered by their relevance{to}, from 0 to 1, as judged by their names, their links and the "
-            f"titles of the pages with the links. In all it is {total:,.1f}: so many relevant files are expected.",
+            f"titles of the pages with the links. In all it is {total:,.1f}: so many relevant files are to be "
+            "expected.",
         ]
         if only := sum(file.relevance is not None and not file.path and file.state != "gone" for file in self.finds):
             said.append(f"{counted(only, 'file')} {inflected(only, 'is', 'are')} listed without being stored.")
