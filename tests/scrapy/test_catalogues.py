@@ -160,13 +160,14 @@ def test_files_of_a_sitemap_come_before_its_pages(site: MockSite, tmp_path: Path
     pages = [f"/about/{n}" for n in range(11)]
     for path in pages:
         page(site, path, "nothing either")
-    say(site, "/s.xml", "text/xml", urlset(site, *pages, "/a.csv"))
+    say(site, "/b.dat", "application/octet-stream", b"\1\2")
+    say(site, "/s.xml", "text/xml", urlset(site, *pages, "/a.csv", "/b.dat"))
     names, result = found(site, tmp_path)
-    assert names == ["/a.csv"]
-    assert sorted(site.paths[:4]) == ["/a.csv", "/other", "/s.xml", "/start"]
-    assert site.paths[4] == "/s.xml"
-    assert sorted(site.paths[5:]) == sorted(pages)
-    assert {"(sitemap)/url", "(sitemap)/file", "(sitemap)/rest"} <= set(result.policy.paths)
+    assert names == ["/a.csv", "/b.dat"]
+    assert sorted(site.paths[:5]) == ["/a.csv", "/b.dat", "/other", "/s.xml", "/start"]
+    assert site.paths[5] == "/s.xml"
+    assert sorted(site.paths[6:]) == sorted(pages)
+    assert {"(sitemap)/url", "(sitemap)/file", "(sitemap)/other", "(sitemap)/rest"} <= set(result.policy.paths)
 
 
 def test_pages_of_a_sitemap_wait_for_a_hundred_pages(site: MockSite, tmp_path: Path) -> None:

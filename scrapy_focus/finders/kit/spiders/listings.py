@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from scrapy_focus.web.declared import next_in
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
 from scrapy_focus.web.linkurls import without_credentials
 from scrapy_focus.web.listings import beginning, listing_of, lists_urls
+from scrapy_focus.web.mime import extension
 from scrapy_focus.web.poorlinks import REST
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ _UNREAD = 3000  # ... or else of which so many are skipped before reading stops:
 _PAGES = 1000  # of a catalogue
 _PAGE = "catalogue_page"  # keys in the meta of a request: the number of a page of a catalogue, from 0, ...
 _BEFORE = "catalogue_before"  # ... and the checksum of the one before
+# Extensions of files, not of pages.
+_OF_FILE = re.compile(
+    r"(?!(?:x?html?|shtml|php\d?|aspx?|jsp|do|cgi|pl|cfm|action)\Z)(?=.*[a-z])[a-z0-9]{1,5}"
+)  # extensions
 _PAGE_OF_SITEMAP = "(sitemap)/url"  # a tag path
 _REST = "sitemap_rest"  # key in the meta of a request for the pages of a sitemap
 _READ = 10_000_000  # bytes of a sitemap in a crawl that does not revisit pages
@@ -225,10 +231,17 @@ def _entries_of_sitemap(response: Response, largest: int, wants: Wants | None) -
         if entry.is_listing and (depth >= _DEPTH or n >= _INDEXED):
             return
         place, nested = ("(sitemap)/sitemap", depth + 1) if entry.is_listing else (_PAGE_OF_SITEMAP, None)
-        if not entry.is_listing and wants is not None and wants("", entry.url):
-            place = "(sitemap)/file"
+        if not entry.is_listing and wants is not None:
+            place = _kind_in_sitemap(entry.url, wants)
         if (made := _request(response.url, entry.url, place, depth=nested)) is not None:
             yield made
+
+
+def _kind_in_sitemap(url: str, wants: Wants) -> str:
+    """Return the tag path of an entry: of a wanted file, of a file whose name does not tell, or of a page."""
+    if wants("", url):
+        return "(sitemap)/file"
+    return "(sitemap)/other" if _OF_FILE.fullmatch(extension(url)) else _PAGE_OF_SITEMAP
 
 
 def _request(base: str, href: str, place: str, *, depth: int | None = None, anchor: str = "") -> scrapy.Request | None:
