@@ -47,10 +47,9 @@ _UNREAD = 3000  # ... or else of which so many are skipped before reading stops:
 _PAGES = 1000  # of a catalogue
 _PAGE = "catalogue_page"  # keys in the meta of a request: the number of a page of a catalogue, from 0, ...
 _BEFORE = "catalogue_before"  # ... and the checksum of the one before
-# Extensions of files, not of pages.
-_OF_FILE = re.compile(
+_OF_FILE = re.compile(  # an extension, not of pages
     r"(?!(?:x?html?|shtml|php\d?|aspx?|jsp|do|cgi|pl|cfm|action)\Z)(?=.*[a-z])[a-z0-9]{1,5}"
-)  # extensions
+)
 _PAGE_OF_SITEMAP = "(sitemap)/url"  # a tag path
 _REST = "sitemap_rest"  # key in the meta of a request for the pages of a sitemap
 _READ = 10_000_000  # bytes of a sitemap in a crawl that does not revisit pages
