@@ -201,7 +201,7 @@ def test_files_on_other_hosts_are_counted_and_never_asked_for(site: MockSite, tm
         assert result.stats["focus/declared/files"] == 4
         assert result.stats["focus/declared/elsewhere"] == 3
         host = other.url("").partition("//")[2]
-        hint = f"3 files that the site lists are on other hosts ({host}): add URLs of these hosts to get them."
+        hint = f"3 files that the site lists are on other hosts ({host}): add URLs of these hosts, or widen the scope"
         assert hint in result.stats[SENTENCE]
         assert "3 of them on hosts that are not crawled" in (tmp_path / PAGE).read_text()
 

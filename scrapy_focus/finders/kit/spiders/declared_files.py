@@ -152,7 +152,7 @@ class DeclaredFiles:
         hosts = ", ".join(named) + (f", and {counted(more, 'other')}" if more else "")
         are, them = inflected(n, "is", "are"), inflected(n, "it", "them")
         listed = f"{counted(n, 'file')} that the site lists {are} on other hosts ({hosts})"
-        return f"{listed}: add URLs of these hosts to get {them}."
+        return f"{listed}: add URLs of these hosts, or widen the scope, to get {them}."
 
     def _requests(self, response: Response, source: str, files: list[Declared]) -> Iterator[Request]:
         for file in files:
