@@ -171,7 +171,7 @@ def test_files_of_a_sitemap_come_before_its_pages(site: MockSite, tmp_path: Path
 
 
 def test_pages_of_a_sitemap_wait_for_a_hundred_pages(site: MockSite, tmp_path: Path) -> None:
-    """Then the crawl knows what links of the site say, and the sitemap is read again, while links are left."""
+    """Then the crawl knows what links of the site say, and the sitemap is read again, once, while links are left."""
     links = "".join(f'<p><a href="/n/{n}">{n}</a></p>' for n in range(140))
     page(site, "/start", links)
     for n in range(140):
@@ -186,6 +186,11 @@ def test_pages_of_a_sitemap_wait_for_a_hundred_pages(site: MockSite, tmp_path: P
     assert names == ["/a.csv"]
     again = len(site.paths) - 1 - site.paths[::-1].index("/s.xml")
     assert 100 <= again < len(site.paths) < 140
+    site.log.clear()
+    names, _ = found(site, tmp_path / "whole")
+    assert names == ["/a.csv"]
+    assert site.paths.count("/s.xml") == 2
+    assert set(hidden) < set(site.paths)
 
 
 def test_files_on_other_hosts_are_counted_and_never_asked_for(site: MockSite, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from scrapy import signals
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 
 from scrapy_focus.core.printable import NAME, counted, inflected, printable
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import HtmlResponse, Response
 
+    from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.goals.files import FilesGoal
     from scrapy_focus.web.catalogues import Declared
 
@@ -78,10 +80,24 @@ class DeclaredFiles:
         self._named: set[int] = set()
         self._n_pages = 0  # of the site that were read
         self._rests: list[Request] = []  # for sitemaps whose pages are not queued yet
+        self._read_whole: set[str] = set()  # sitemaps whose pages are
+        crawler.signals.connect(self.on_opened, signals.spider_opened)
+
+    def on_opened(self) -> None:
+        """Skip requests that are no longer needed; the handler of Scrapy's ``spider_opened``."""
+        host = host_of(self.crawler)
+        if host is not None:
+            host.features.on("hand_out", self._is_done, name="sitemap")
+
+    def _is_done(self, _: Entry, request: Request) -> bool:
+        """Whether a request is for the pages of a sitemap that was read for them before."""
+        return is_rest(request) and request.url in self._read_whole
 
     def of_sitemap(self, response: Response) -> Iterator[Request]:
         """Yield a request for each file in a sitemap, and for its pages if enough pages of the site are known."""
         later = self._n_pages < _PAGES
+        if is_rest(response) or not later:
+            self._read_whole.add(response.meta.get("redirect_urls", [response.url])[0])
         for request in links_of_listing(response, "sitemap", wants=self.wants, later=later):
             if is_rest(request):
                 self._rests.append(_without_anchor(request))

@@ -198,9 +198,9 @@ def _links_of_feed(response: Response) -> Iterator[scrapy.Request]:
             yield made
 
 
-def is_rest(request: scrapy.Request) -> bool:
-    """Whether a request is for a sitemap that was read for its files, and this time for its pages."""
-    return bool(request.meta.get(_REST))
+def is_rest(message: scrapy.Request | Response) -> bool:
+    """Whether a request or its response is for a sitemap that was read for its files, and this time for its pages."""
+    return bool(message.meta.get(_REST))
 
 
 def _links_of_sitemap(
@@ -209,7 +209,7 @@ def _links_of_sitemap(
     """Yield a request for each entry; with ``later``, for the pages among many entries a single one."""
     pages: list[scrapy.Request] = []
     for made in _entries_of_sitemap(response, largest, wants):
-        if not later or response.meta.get(_REST) or made.meta[LINK]["tag_path"] != _PAGE_OF_SITEMAP:
+        if not later or is_rest(response) or made.meta[LINK]["tag_path"] != _PAGE_OF_SITEMAP:
             yield made
             continue
         pages.append(made)
