@@ -80,7 +80,7 @@ def test_all_expressions_are_found() -> None:
         "scrapy_focus/lab/recordings/importers/folder.py:_BEGINS_PAGE-match",
         "scrapy_focus/policies/branching/layout.py:_ID-sub",
         "scrapy_focus/web/html.py:_PLAIN-match",
-        "scrapy_focus/finders/kit/arguments/readers.py-sub",
+        "scrapy_focus/finders/kit/arguments/seeds.py:_COMMENT-sub",
     } <= found
     compiled = {
         f"{file.relative_to(ROOT).as_posix()}:{name}"

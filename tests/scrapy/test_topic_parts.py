@@ -20,6 +20,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.features import rows_of
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.kit.spiders import middlewares
+from scrapy_focus.finders.kit.spiders.page_texts import declared_language
 from scrapy_focus.finders.topic import spider as topic
 from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.goals.topic import TopicGoal
@@ -318,7 +319,7 @@ def test_paths_stay_short_and_end(tmp_path: Path) -> None:
 def test_languages(source: str, header: str, said: str) -> None:
     """The language is declared by the page, at its root, in its head or in the headers."""
     response = HtmlResponse(SEED, body=source.encode(), headers={"Content-Language": header} if header else {})
-    assert topic.language(response) == said
+    assert declared_language(response) == said
 
 
 def test_only_redirects_of_pages_to_other_domains_are_links() -> None:

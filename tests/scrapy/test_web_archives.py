@@ -410,7 +410,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
 
 DYING = '''
 import os, pathlib, signal, sys
-sys.path.insert(0, {path!r})
+sys.path[:0] = {path!r}
 from crawls import Follower
 
 class Dying(Follower):
@@ -433,7 +433,7 @@ class Dying(Follower):
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "not yet"])
 def test_an_answer_of_the_run_before(site: MockSite, tmp_path: Path, stored: bool) -> None:
     """With FOCUS_KILL_SAFE_FETCH, an answer is not requested again; it is stored if the run before had not."""
-    (tmp_path / "dying.py").write_text(DYING.format(path=str(Path(__file__).parent)))
+    (tmp_path / "dying.py").write_text(DYING.format(path=[str(Path(__file__).parent), str(Path(__file__).parents[2])]))
     words = [sys.executable, "-m", "scrapy", "runspider", "dying.py", "-a", f"root={site.url('/page/0/12')}"]
     settings = {
         "SCHEDULER": "scrapy_focus.FocusScheduler", "JOBDIR": "job", "FOCUS_KILL_SAFE_FETCH": "1", "FOCUS_WARC": "warc",

@@ -103,6 +103,7 @@ def read_proxy(given: str, called: Called) -> Proxy | None:
 
     Examples
     --------
+    >>> from scrapy_focus.finders.kit.arguments.argument import Called
     >>> read_proxy("http://me:p%40ss@proxy.example:3128", Called("proxy"))
     Proxy('http://proxy.example:3128')
     """
@@ -150,6 +151,7 @@ def read_delay(given: str, called: Called) -> float | None:
 
     Examples
     --------
+    >>> from scrapy_focus.finders.kit.arguments.argument import Called
     >>> read_delay("0", Called("delay")), read_delay("2.5", Called("delay")), read_delay("500ms", Called("delay"))
     (0.0, 2.5, 0.5)
     """

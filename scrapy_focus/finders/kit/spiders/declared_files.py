@@ -87,7 +87,7 @@ class DeclaredFiles:
         """Skip requests that are no longer needed; the handler of Scrapy's ``spider_opened``."""
         host = host_of(self.crawler)
         if host is not None:
-            host.features.on("hand_out", self._is_done, name="sitemap")
+            host.features.on("hand_out", self._is_done)
 
     def _is_done(self, _: Entry, request: Request) -> bool:
         """Whether a request is for the pages of a sitemap that was read for them before."""

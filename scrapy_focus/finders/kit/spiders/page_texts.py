@@ -130,7 +130,7 @@ def name_of(url: str) -> str:
     Examples
     --------
     >>> name_of("https://www.example.org/news/2025/ferry.html"), name_of("https://example.org/?id=7")
-    ('ferry-61d2d6d08bd9', 'example.org-c24d1a9a2a40')
+    ('ferry-ad68848cf97f', 'example.org-71f7e3614262')
     """
     host, path = parts_of(url)
     last = path.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(".")
