@@ -25,8 +25,25 @@ def _content() -> Any:
 
 
 def listed_fields(item: Any, contents: Collection[str]) -> list[str]:
-    """Return the fields of an item, or of its class, that belong into a list; of contents, only those given."""
-    return [each.name for each in fields(item) if not each.metadata.get("is_content") or each.name in contents]
+    """Return the fields of an item, or of its class, that belong into a list; of contents, only those given, last."""
+    is_content = {each.name: bool(each.metadata.get("is_content")) for each in fields(item)}
+    return [name for name in sorted(is_content, key=is_content.__getitem__) if not is_content[name] or name in contents]
+
+
+@dataclass(kw_only=True)
+class WithContents:
+    """An item about a page, which has the contents of the page, if they are stored."""
+
+    author: str = _content()
+    published: str = _content()  # YYYY-MM-DD, as the page states it
+    text_file: str = _content()  # path of the text, relative to the folder
+    markdown_file: str = _content()  # likewise
+    text: str = _content()  # the text itself, without a folder
+    markdown: str = _content()  # likewise
+    page_source: InitVar[PageSource | None] = None
+
+    def __post_init__(self, page_source: PageSource | None) -> None:
+        self.source = page_source
 
 
 @dataclass
@@ -80,7 +97,7 @@ class SkippedFile:
 
 
 @dataclass
-class TopicPage:
+class TopicPage(WithContents):
     """A page that was fetched in a search for a topic, on topic or not."""
 
     url: str
@@ -95,20 +112,10 @@ class TopicPage:
     why: str  # why it was fetched: what was known about its link when it was chosen
     language: str  # as the page declares it, "" if it does not
     fetched_at: str  # ISO 8601, UTC
-    author: str = _content()
-    published: str = _content()  # YYYY-MM-DD, as the page states it
-    text_file: str = _content()  # path of the text, relative to the folder
-    markdown_file: str = _content()  # likewise
-    text: str = _content()  # the text itself, without a folder
-    markdown: str = _content()  # likewise
-    page_source: InitVar[PageSource | None] = None
-
-    def __post_init__(self, page_source: PageSource | None) -> None:
-        self.source = page_source
 
 
 @dataclass
-class ImportantPage:
+class ImportantPage(WithContents):
     """A page that was fetched in a search for the most important ones."""
 
     url: str
@@ -119,20 +126,10 @@ class ImportantPage:
     anchor: str  # text of the link to it
     fetched_at: str  # ISO 8601, UTC
     language: str = _content()  # as the page declares it
-    author: str = _content()
-    published: str = _content()  # YYYY-MM-DD, as the page states it
-    text_file: str = _content()  # path of the text, relative to the folder
-    markdown_file: str = _content()  # likewise
-    text: str = _content()  # the text itself, without a folder
-    markdown: str = _content()  # likewise
-    page_source: InitVar[PageSource | None] = None
-
-    def __post_init__(self, page_source: PageSource | None) -> None:
-        self.source = page_source
 
 
 @dataclass
-class StructuredEntity:
+class StructuredEntity(WithContents):
     """An entity of a wanted type that a page describes."""
 
     url: str  # of the page
@@ -150,16 +147,6 @@ class StructuredEntity:
     relevance: float | None = None  # probability that the page is on the topic; None: there is no topic
     title: str = _content()  # of the page
     language: str = _content()  # as the page declares it
-    author: str = _content()
-    published: str = _content()  # YYYY-MM-DD, as the page states it
-    text_file: str = _content()  # path of the text, relative to the folder
-    markdown_file: str = _content()  # likewise
-    text: str = _content()  # the text itself, without a folder
-    markdown: str = _content()  # likewise
-    page_source: InitVar[PageSource | None] = None
-
-    def __post_init__(self, page_source: PageSource | None) -> None:
-        self.source = page_source
 
 
 @dataclass
