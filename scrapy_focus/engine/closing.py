@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.access import access_of
 from scrapy_focus.engine.ending import (
     Ending,
     Facts,
@@ -103,6 +105,9 @@ class Closing:
         if is_named or not self._failure:
             failure = None if label == "http_error" else entry.failure
             why, remedy, section = why_unread(outcome.pick.url, entry.response, failure)
+            proxy = access_of(self.crawler).proxy
+            if proxy is not None and failure is not None and not isinstance(failure, IgnoreRequest):
+                why, remedy = f"{why}, through the proxy {proxy.url}", "check that proxy"
             self._remedies.add(remedy)
             self._sections.add(section)
             said = f"{outcome.pick.url}: {why}"
@@ -127,15 +132,19 @@ class Closing:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
         whole = status.whole or status  # a worker has the ending of the whole crawl
         noun, described = _noun(self.goal), _described(self.goal)
-        if items and not whole.rewards:  # items count if nothing found earned a reward
+        listed: int | None = getattr(self.crawler.spider, "n_found", None)  # of a list that has other pages, too
+        rewards = whole.rewards
+        if listed is not None:
+            rewards, items = listed if status.whole is None else rewards, 0
+        if items and not rewards:  # items count if nothing found earned a reward
             noun, described = "items", ""
         n_fetched, own = 0, None
         if status.whole is not None:
             n_fetched = int(whole.counts.get("outcomes", 0))
-            own = status.rewards if whole.rewards else items
+            own = status.rewards if rewards else items
         return Facts(
             reason=reason,
-            found=whole.rewards or items,
+            found=rewards or items,
             noun=noun,
             wanted=_wanted(self.goal),
             read=self._n_read(status) if self._asked else n_fetched,  # by other workers

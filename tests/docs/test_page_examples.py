@@ -65,14 +65,13 @@ def run(folder: Path, *words: str, **variables: str) -> str:
     return ended.stdout + ended.stderr
 
 
-def test_cookies_txt_lets_a_crawl_in_and_a_feature_keeps_it_in(tmp_path: Path, server: SiteServer) -> None:
+def test_cookies_txt_lets_a_crawl_in_and_an_exclusion_keeps_it_in(tmp_path: Path, server: SiteServer) -> None:
     """A session cookie, which browsers write with the time 0, goes to its site."""
-    write_example("login", "class StayIn", tmp_path / "stay_in.py")
     cookie = "\t".join(["127.0.0.1", "FALSE", "/", "FALSE", "0", *COOKIE.split("=")])
     (tmp_path / "cookies.txt").write_text(f"# Netscape HTTP Cookie File\n{cookie}\n")
     words = ["focus-files", server.url, "--types", "csv"]
     assert "a password" in run(tmp_path, *words, "--out", "outside")
-    inside = ["--out", "inside", "--cookies", "cookies.txt", "-s", "FOCUS_FEATURES=stay_in.StayIn"]
+    inside = ["--out", "inside", "--cookies", "cookies.txt", "--exclude", "logout"]
     said = run(tmp_path, *words, *inside)
     assert "5 files found" in said
     assert not any(request.path == "/logout" for request in server.log)

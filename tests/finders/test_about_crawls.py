@@ -17,6 +17,7 @@ from forked import Forked
 from mocksite import MockSite
 
 from scrapy_focus.__main__ import main
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.finders.structured.spider import StructuredSpider
 from scrapy_focus.finders.topic.spider import TopicSpider
 from scrapy_focus.frontiers.sqlite.database import read_notes
@@ -100,6 +101,8 @@ def test_pages_about_the_sentence_come_first(subjects: MockSite, tmp_path: Path)
     assert {path for path, page in pages.items() if page["relevance"] >= 0.5} == {path for path in pages if is_on(path)}
     assert len(pages) == 72
     assert done.stats["focus/reward"] in (24, 25)
+    n_listed = sum(page["relevance"] >= 0.5 for page in lines(tmp_path / "found" / "pages.jsonl"))
+    assert f"{n_listed} pages" in ending_of(done.crawler).sentence
     with (tmp_path / "found" / "pages.csv").open(encoding="utf-8-sig", newline="") as file:
         listed = {row["url"]: float(row["relevance"]) for row in csv.DictReader(file)}
     assert {path: listed[page["url"]] for path, page in pages.items()} == {

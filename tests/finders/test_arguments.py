@@ -66,6 +66,19 @@ def test_each_option_is_an_argument_of_the_spider(command: type[FindCommand]) ->
             assert getattr(opts, name) == each.default, name
 
 
+@pytest.mark.parametrize("option", ["--proxy", "--size", "--header", "--exclude", "--stats-file"])
+def test_an_option_without_a_value_is_not_one_that_is_not_given(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with an unset variable of a shell: the crawl would be another one than the user meant."""
+    parser, made = argparse.ArgumentParser(), FilesCommand()
+    made.settings = Settings()
+    made.add_options(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, ""])
+    assert f"{option} is ''; give it a value, or leave it out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("command", "given", "of_spider", "of_command"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
 import zlib
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from test_start_urls import SPIDERS
 
 from scrapy_focus.engine.browser.cookies import add_cookies, cookies_of
 from scrapy_focus.engine.browser.ways import Network
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.features import existing
 from scrapy_focus.finders.files.spider import DatasetsSpider
 from scrapy_focus.finders.news.spider import NewsSpider
@@ -216,6 +218,17 @@ def test_all_requests_go_through_the_proxy(signed: str | None, tmp_path: Path, m
     said = "\n".join(record.getMessage() for record in crawled.records)
     assert secrets_in(tmp_path, said=said) == []
     assert crawled.spider.with_proxy == [], "a queued request would keep the proxy for the next run"
+
+
+def test_an_unreachable_proxy_is_named(tmp_path: Path) -> None:
+    """Not only the start URL, which may be fine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out = {"out": str(tmp_path / "out"), "proxy": f"http://me:{PASSWORD}@127.0.0.1:{port}", "delay": "0"}
+    crawled = crawl(Noting, {"RETRY_ENABLED": False}, addon=True, root="http://one.test/", **out)
+    sentence = ending_of(crawled.crawler).sentence
+    assert f"the connection was refused, through the proxy http://127.0.0.1:{port}): check that proxy" in sentence
 
 
 @pytest.mark.parametrize("most", [1, 4])

@@ -531,7 +531,7 @@ def test_a_symbolic_link_in_the_folder_is_refused(
         (["files", "https://example.org", "--budget", "0"], "--budget is '0'"),
         (["files", "https://example.org", "--budget"], "--budget"),
         (["files", "https://example.org", "--cost-limit", "abc"], "--cost-limit is 'abc'"),
-        (["files", "https://example.org", "--types", ""], "--types: '' is not a file type"),
+        (["files", "https://example.org", "--types", ""], "--types is ''; give it a value, or leave it out"),
         (["files", "https://example.org", "--types", "("], "--types: '('"),
         (["files", "https://example.org", "--typos", "pdf"], "unknown option --typos"),
         (["files", "https://example.org", "--out", "file"], "--out is 'file', which is a file"),

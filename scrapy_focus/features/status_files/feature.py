@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +28,8 @@ _FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {  # by setting
     "FOCUS_STATS_FILE": lambda status: printable_json(status, indent=2) + "\n",
     "FOCUS_METRICS_FILE": metrics_of,
 }
+_BEGINS = (b'{\n  "state": ', b"# TYPE focus_")  # the files of earlier runs
+_READ = 100  # bytes
 
 
 class StatusFiles(Feature):
@@ -61,8 +64,9 @@ class StatusFiles(Feature):
         self._failed: set[str] = set()  # settings whose file could not be written
         for name, path in self.files.items():
             _try_out(name, path)
+            _check_mine(name, path)
         if len({*self.files.values()}) < len(self.files):
-            raise ConfigError(f"{' and '.join(self.files)} are the same file, {brief(path)}; name another one")
+            raise ConfigError(f"{' and '.join(self.files)} are the same file, {brief(str(path))}; name another one")
         connect = host.crawler.signals.connect
         connect(self._opened, signals.spider_opened)
         connect(self._closed, signals.spider_closed)
@@ -95,6 +99,17 @@ class StatusFiles(Feature):
                 "%s cannot be written any more (%s): %s; the crawl continues, and later versions are tried",
                 name, error.strerror or reason_of(error), path, extra={"spider": self.host.crawler.spider},
             )  # fmt: skip
+
+
+def _check_mine(name: str, path: Path) -> None:
+    """Raise ``ConfigError`` if a file has other contents, which would be lost."""
+    with suppress(OSError):
+        with path.open("rb") as file:
+            begins = file.read(_READ).lstrip()
+        if begins and not begins.startswith(_BEGINS):
+            raise ConfigError(
+                f"{name} is {brief(str(path))}, which has other contents, and would be overwritten; name another file"
+            )
 
 
 def _try_out(name: str, path: Path) -> None:

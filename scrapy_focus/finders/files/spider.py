@@ -45,7 +45,7 @@ from scrapy_focus.web.directories import is_directory, leads_on
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name, header_text
-from scrapy_focus.web.safe_names import safe_name
+from scrapy_focus.web.safe_names import inert_name, safe_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -314,13 +314,14 @@ class DatasetsSpider(SiteSpider):
         """Return an item for each file that scripts of a page generated in a browser, without a URL."""
         for file in response.meta.get(MADE, ()):
             if self.goal.makes(file.name):
+                mime = effective_mime(file.mime, safe_name(file.name))
                 yield DataFile(
                     url=f"{response.url.partition('#')[0]}#{quote(file.name)}",
-                    mime=effective_mime(file.mime, safe_name(file.name)),
+                    mime=mime,
                     size=len(file.body),
                     page=response.url,
                     anchor="",
-                    name=safe_name(file.name),
+                    name=inert_name(safe_name(file.name), mime),
                     body=file.body,
                     **(self._judged(response, None, file.name) if self.asked.about else {}),
                 )
@@ -334,7 +335,8 @@ class DatasetsSpider(SiteSpider):
             self._note(error.response, "other")
         if isinstance(error, IgnoreRequest) and self.declared is not None:
             made = self.declared.instead_of(failure.request)  # type: ignore[attr-defined]
-            return failure if made is None else made.replace(errback=self.skip)
+            if made is not None:
+                return made.replace(errback=self.skip)
         if not isinstance(error, (TooLarge, DownloadCancelledError)):
             return failure
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
@@ -375,7 +377,7 @@ def file_name(response: Response, mime: str) -> str:
     if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # only an extension
         name = f"{end.rpartition('.')[0] or end}.{name.strip('. ')}"
     name = safe_name(name or end)
-    return name if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
+    return inert_name(name, mime) if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
 
 
 def _header(response: Response, name: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
+from scrapy import signals
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 
@@ -115,6 +116,7 @@ class TopicSpider(FollowingSpider):
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
         # By the URL of a page: the page with its link, and the text of that link.
         self.reached: dict[str, tuple[str, str]] = {}
+        self.n_found = 0  # pages on the topic that are listed, by this run or an earlier one
         self.relevance: Topic
 
     @property
@@ -140,6 +142,7 @@ class TopicSpider(FollowingSpider):
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         spider.asked.set_up(crawler)
+        crawler.signals.connect(spider.listed, signals.item_scraped)
         if spider.budget and "per_domain_least" in spider.caps:
             spider.caps["falls_every"] = -(-spider.budget // 3)
         params = {**spider.caps, **Config.params.of(settings)}
@@ -217,6 +220,7 @@ class TopicSpider(FollowingSpider):
     def _remember_all(self, out: Path) -> None:
         """Remember the paths of the pages that earlier runs of the job listed."""
         for page in read_results(out):
+            self.n_found += page.get("relevance", 0.0) >= RELEVANT
             end = {"url": page["url"], "anchor": ""}
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])
@@ -225,6 +229,10 @@ class TopicSpider(FollowingSpider):
         """Return a model of examples and keywords."""
         asked = self.asked
         return made_of(given, self.keywords, asked.frequency, about=asked.about, embedding=asked.embedding)
+
+    def listed(self, item: Any) -> None:
+        """Count a page on the topic; the handler of Scrapy's ``item_scraped``."""
+        self.n_found += isinstance(item, TopicPage) and item.relevance >= RELEVANT
 
     def facts(self) -> dict[str, Any]:
         """Return the arguments of the crawl, as values of JSON."""

@@ -134,7 +134,12 @@ def test_a_file_that_cannot_be_written_is_refused_at_once(site: MockSite, name: 
     one = {"FOCUS_STATS_FILE": str(tmp_path / "a"), "FOCUS_METRICS_FILE": str(tmp_path / "a")}
     with pytest.raises(ConfigError, match="are the same file"):
         crawl(Follower, one, seeds=[site.url("/ok")])
+    (tmp_path / "list").write_text('{"url": "http://a.test/"}\n')
+    with pytest.raises(ConfigError, match="has other contents, and would be overwritten"):
+        crawl(Follower, {name: str(tmp_path / "list")}, seeds=[site.url("/ok")])
     assert not site.log
+    for _ in range(2):  # its own file is replaced
+        crawl(Follower, {name: str(tmp_path / "own")}, seeds=[site.url("/ok")])
 
 
 def test_a_crawl_without_them_does_nothing_for_them(site: MockSite) -> None:

@@ -98,7 +98,7 @@ class Argument:
                 option, dest=name, action="store_const", const=self.switch, default=self.default, help=self.help
             )
         else:
-            action: Any = "store"
+            action: Any = _Store
             if self.refuses_empty:
                 action = _BlankForEmpty
             elif self.repeats:
@@ -108,6 +108,17 @@ class Argument:
             )
 
 
+class _Store(argparse.Action):
+    """Stores a value; an empty one, such as an unset variable of a shell, is an error: it would stand for no option."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if not values.strip():
+            parser.error(f"{option} is {values!r}; give it a value, or leave it out")
+        setattr(namespace, self.dest, values)
+
+
 class _BlankForEmpty(argparse.Action):
     """Stores a value, and a blank for an empty one, because ``""`` stands for an option that is not given."""
 
@@ -115,11 +126,15 @@ class _BlankForEmpty(argparse.Action):
         setattr(namespace, self.dest, values or " ")
 
 
-class _Collect(argparse.Action):
-    """Stores the values of an option in a list; ``""`` stands for an option that is not given."""
+class _Collect(_Store):
+    """Stores the values of an option in a list."""
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
-        setattr(namespace, self.dest, [*getattr(namespace, self.dest), values])
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        earlier = getattr(namespace, self.dest)
+        super().__call__(parser, namespace, values, option)
+        setattr(namespace, self.dest, [*earlier, values])
 
 
 def argument(

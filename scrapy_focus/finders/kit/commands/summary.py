@@ -43,10 +43,14 @@ class Summary:
         reason = (seen.get("ending") or {}).get("reason", "")
         resume = _resumes_with(reason) if plan.out is not None else None
         used, rewards, items = seen.get("used", {}), seen.get("rewards", 0), seen.get("items", 0)
+        listed = getattr(self._crawler.spider, "n_found", None)
+        if listed is not None:
+            rewards, items = listed, 0
+        found = rewards or items
         return {
             **_begin(command, status, ending.kind, ending.sentence),
             "reason": reason,
-            "found": rewards or items,
+            "found": int(found) if found == int(found) else found,
             "noun": "items" if items and not rewards else seen.get("noun", ""),
             "states": getattr(self._crawler.spider, "states", None),
             "expected": seen.get("expected"),
