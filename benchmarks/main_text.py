@@ -66,7 +66,7 @@ def resiliparse(html: str) -> str:
     """Main content by Resiliparse."""
     from resiliparse.extract.html2text import extract_plain_text
 
-    return extract_plain_text(html, main_content=True, alt_texts=False, comments=False)
+    return str(extract_plain_text(html, main_content=True, alt_texts=False, comments=False))
 
 
 def trafilatura(**options: Any) -> Callable[[str], str]:
