@@ -242,7 +242,18 @@ def test_a_crawl_for_files_of_any_content_imports_nothing_for_sentences(tmp_path
     )
     with SiteServer(DataPortal(2)) as server:
         for about in ([], ["--about", "prices"]):
-            words = ["files", server.url, "--types", "csv", "--out", f"found{len(about)}", *FAST, *about]
+            words = [
+                "files",
+                server.url,
+                "--types",
+                "csv",
+                "--out",
+                f"found{len(about)}",
+                "--budget",
+                "60",
+                *FAST,
+                *about,
+            ]
             done = run({**os.environ}, tmp_path, "-c", code, *words)
             assert done.returncode == 0, done.stderr
             _, _, imported = done.stdout.rpartition("imported: ")
@@ -260,18 +271,8 @@ def test_a_crawl_for_pages_imports_no_library_for_their_texts(tmp_path: Path) ->
     )
     with SiteServer(DataPortal(2)) as server:
         for text in ([], ["--text"]):
-            done = run(
-                {**os.environ},
-                tmp_path,
-                "-c",
-                code,
-                "important",
-                server.url,
-                "--out",
-                f"found{len(text)}",
-                *FAST,
-                *text,
-            )
+            words = ["important", server.url, "--out", f"found{len(text)}", "--budget", "20", *FAST, *text]
+            done = run({**os.environ}, tmp_path, "-c", code, *words)
             assert done.returncode == 0, done.stderr
             assert done.stdout.rpartition("imported: ")[2].strip() == "[]"
             assert (tmp_path / f"found{len(text)}" / "text").exists() is bool(text)

@@ -186,6 +186,7 @@ def test_pages_without_a_text_are_listed_and_counted(tmp_path: Path) -> None:
     assert sizes.keys() == {"/", *pages}
 
 
+@pytest.mark.slow  # tests/core/test_page_texts.py has the process alone
 def test_a_page_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is replaced, and all other pages have their texts."""
     page = KNOWN["/article/en.html"].html
