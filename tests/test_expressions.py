@@ -90,7 +90,7 @@ def test_all_expressions_are_found() -> None:
     assert compiled == {name.rpartition("-")[0] for name in found if ":" in name}
 
 
-@pytest.mark.few(45)
+@pytest.mark.few(25)
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("end", [ENDS[0], *(pytest.param(end, marks=pytest.mark.slow) for end in ENDS[1:])])
 @pytest.mark.parametrize("use", [use for _, use in USES], ids=[name for name, _ in USES])

@@ -138,6 +138,7 @@ def test_each_page_found_has_its_files(name: str, site: MockSite, tmp_path: Path
             }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SPIDERS)
 def test_one_format_without_a_folder_is_in_the_list(name: str, site: MockSite, tmp_path: Path, capfd: Any) -> None:
     """In a file of its own, or on standard output."""

@@ -171,7 +171,7 @@ def test_notes_that_make_no_sense_are_an_error_or_a_finding(
             look(jobdir)
 
 
-@pytest.mark.few(40)
+@pytest.mark.few(25)
 @pytest.mark.parametrize(
     "field",
     [

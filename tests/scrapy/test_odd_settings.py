@@ -104,7 +104,7 @@ def read(settings: Settings, policy: type[Policy], folder: Path) -> None:
         log.close()
 
 
-@pytest.mark.few(30)
+@pytest.mark.few(20)
 @pytest.mark.parametrize(
     ("name", "policy"), [(name, policy) for policy in POLICIES for name in (NAMES if policy == DEFAULT else PARAMS)]
 )

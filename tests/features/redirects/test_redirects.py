@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from mocksite import Answer
     from scrapy.http import Response
 
-POLICIES = pytest.mark.parametrize("policy", [BREADTH_FIRST, None], ids=["breadth-first", "default"])
+POLICIES = pytest.mark.parametrize(
+    "policy", [pytest.param(BREADTH_FIRST, marks=pytest.mark.slow), None], ids=["breadth-first", "default"]
+)
 ONE = {"FOCUS_SEED": 1, "FOCUS_MAX_INFLIGHT": 1}
 N = 200
 
