@@ -119,9 +119,7 @@ class AccessArguments(Arguments):
             "DOWNLOAD_VERIFY_CERTIFICATES": False if self.insecure else None,
             "HTTPPROXY_ENABLED": False if self.proxy else None,  # that of Scrapy takes the environment's
         }
-        for name, value in changed.items():
-            if value is not None:
-                settings.set(name, value, "spider")
+        settings.update({name: value for name, value in changed.items() if value is not None}, "spider")
 
     def access_from(self, starts: Starts) -> Access:
         """Return what the crawl sends to some hosts alone; it asks for the password."""

@@ -64,8 +64,8 @@ class LimitArguments(Arguments):
         return {name: limit for name, limit in budgets.items() if limit is not None}
 
     def set_up(self, crawler: Crawler) -> None:
-        for name, limit in self.budgets.items():
-            crawler.settings.set(f"FOCUS_BUDGET_{name.upper()}", limit, "spider")
+        limits = {f"FOCUS_BUDGET_{name.upper()}": limit for name, limit in self.budgets.items()}
+        crawler.settings.update(limits, "spider")
         if self.budgets:  # a later crawl with another limit uses what this one learned
             crawler.settings.set("FOCUS_COST_UNIT", "requests", "spider")
         super().set_up(crawler)

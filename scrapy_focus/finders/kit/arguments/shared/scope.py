@@ -119,9 +119,7 @@ class ScopeArguments(Arguments):
             "FOCUS_DEPTH": self.depth,
             "FOCUS_MAX_PAGES_PER_HOST": self.max_pages_per_host,
         }
-        for name, value in values.items():
-            if value is not None:
-                settings.set(name, value, "spider")
+        settings.update({name: value for name, value in values.items() if value is not None}, "spider")
         if self.scope and (self.scope != self.usual or settings.get("FOCUS_SCOPE")):
             settings.set("FOCUS_SCOPE", "any" if self.scope == self.usual else self.scope, "spider")
         super().set_up(crawler)
