@@ -244,7 +244,7 @@ def test_a_narrower_scope_on_resume(site: MockSite, tmp_path: Path, addon: bool)
     crawl(Follower, job | {"FOCUS_BUDGET_REQUESTS": 1}, addon=addon, seeds=[site.url("/")])
     narrow = {"FOCUS_EXCLUDE": ["/b/"], "FOCUS_BUDGET_REQUESTS": 3}
     result = crawl(Follower, job | narrow, addon=addon, seeds=[site.url("/")])
-    assert site.paths == ["/", "/a/0", "/a/1"]
+    assert sorted(site.paths) == ["/", "/a/0", "/a/1"]
     assert not result.logged("the scope is wider")
     result = crawl(Follower, job | {"FOCUS_EXCLUDE": ["/b/0"]}, addon=addon, seeds=[site.url("/")])
     assert len(result.logged("the scope is wider than in the last run")) == 1
