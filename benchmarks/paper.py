@@ -1,15 +1,17 @@
-"""The tables of the SB-CLASSIFIER paper, on recorded sites: crawlers, hyper-parameters, and the profiles of its sites.
+"""The tables of the SB-CLASSIFIER paper, on recorded sites: crawlers, parameters, variants, and profiles of its sites.
 
 Measured: simulated crawls without a network, one request in flight, HEADs, redirects and dead links counted, no
 extension ignored (as in the paper's own simulation); the percentage of the requests of an exhaustive crawl until 90 %
 of the targets, and of its non-target volume until 90 % of the volume of the targets, as mean and standard deviation
-over the seeds. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF and OMNISCIENT use information that no
-real crawl has. ::
+over the seeds. The variants of the classifier have a misclassification rate, too: of the predictions that a crawl acts
+on, which are made when a link is found. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF and OMNISCIENT
+use information that no real crawl has. ::
 
     python benchmarks/sites.py fetch sklearn2 lily      # real sites, from Debian's documentation packages
     python benchmarks/sites.py record sklearn2 lily     # writes sites/NAME.sqlite
     python benchmarks/paper.py crawlers sites/sklearn2.sqlite sites/lily.sqlite
     python benchmarks/paper.py parameters sites/sklearn2.sqlite sites/lily.sqlite
+    python benchmarks/paper.py variants sites/sklearn2.sqlite sites/lily.sqlite
     python benchmarks/paper.py record-profiles --scale 0.05 --out profiles
     python benchmarks/paper.py crawlers profiles/*.sqlite
 """
@@ -22,14 +24,26 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from profiles.profiles import PROFILES, ProfileSite
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.lab.compare.comparison import compare
+from scrapy_focus.lab.compare.pairs import paired
+from scrapy_focus.lab.compare.specs import PolicySpec
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.importers.folder import record_site
+from scrapy_focus.lab.replay.metrics import METRICS
+from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.policies.tagpath.policy import PROBES, TARGETS, TagPath
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from scrapy_focus import Link
     from scrapy_focus.lab.compare.comparison import Cell, Comparison
     from scrapy_focus.lab.compare.runs import Run
 
@@ -43,6 +57,14 @@ PARAMETERS = {
     "n": (1, 2, 3, 4),
     "theta": (0.5, 0.6, 0.75, 0.85, 0.95),
 }
+#: The variants of the classifier by their names, the default first; the last ones are ours.
+VARIANTS = (
+    "URL_ONLY-LR", "URL_ONLY-SVM", "URL_ONLY-NB", "URL_ONLY-PA",
+    "URL_CONT-LR", "URL_CONT-SVM", "URL_CONT-NB", "URL_CONT-PA",
+    "URL_ONLY-LR:case_sensitive=True", "URL_CONT-LR:case_sensitive=True",
+)  # fmt: skip
+_GAIN = 2.0  # percentage points of the requests from which a variant gains or loses
+_LUCK = 0.05  # p-value from which it may be luck
 
 
 def crawlers(paths: Sequence[Path], seeds: int, jobs: int) -> None:
@@ -59,6 +81,83 @@ def parameters(paths: Sequence[Path], seeds: int, jobs: int) -> None:
         comparison = compare(specs, paths, seeds=range(seeds), ignored=(), jobs=jobs, progress=_tell)
         for metric in ("requests_90", "waste_90"):
             _print(comparison, metric, comparison.labels)
+
+
+class Judged(TagPath):
+    """Counts its predictions by the truth, in shape (3, 2): pages, targets and all others, predicted page or target."""
+
+    truth: SiteTruth
+
+    def __init__(self, **params: object) -> None:
+        super().__init__(**params, blocked=())  # type: ignore[arg-type]
+        self.predictions = np.zeros((3, 2))
+
+    def _classify(self, link: Link, *, seed: bool) -> int | None:
+        arm = super()._classify(link, seed=seed)
+        if arm != PROBES and not seed:
+            self._count(link, arm == TARGETS)
+        return arm
+
+    def _classify_probes(self) -> None:
+        waiting = [link for link, _ in self.frontier.scan(PROBES)]
+        super()._classify_probes()
+        targets = {link.key for link, _ in self.frontier.scan(TARGETS)}
+        for link in waiting:
+            self._count(link, link.key in targets)
+
+    def _count(self, link: Link, is_target: bool) -> None:
+        self.predictions[{"page": 0, "target": 1}.get(self.truth.kind(link.url), 2), int(is_target)] += 1
+
+
+def variants(paths: Sequence[Path], seeds: int) -> None:
+    """Print requests and misclassified links of the variants of the classifier, and the differences to the default."""
+    requests = np.zeros((len(VARIANTS), len(paths), seeds))
+    confusions = np.zeros((len(VARIANTS), len(paths), seeds, 3, 2))  # in % of all predictions
+    for j, path in enumerate(paths):
+        site = RecordedSite(path)
+        truth = SiteTruth(site, FilesGoal())
+        for i, text in enumerate(VARIANTS):
+            for seed in range(seeds):
+                policy = Judged(**PolicySpec.parse(text).params)
+                policy.truth = truth
+                harvest = simulate(policy, FilesGoal(), site, seed=seed, ignored=(), truth=truth)
+                requests[i, j, seed] = METRICS["requests_90"].of(harvest)
+                confusions[i, j, seed] = 100 * policy.predictions / policy.predictions.sum()
+            print(f"{path.stem} {text}: {requests[i, j]}", file=sys.stderr)
+    _print_variants([path.stem for path in paths], requests, confusions.mean(axis=2))
+
+
+def _print_variants(sites: Sequence[str], requests: NDArray[np.float64], confusions: NDArray[np.float64]) -> None:
+    """Print four tables; requests by variant, site and seed, confusions by variant and site."""
+    labels = [PolicySpec.parse(text).label for text in VARIANTS]
+    means, default = requests.mean(axis=2), requests[0]
+    pairs = [[paired(*both) for both in zip(rows, default, strict=True)] for rows in requests]
+    cells = [
+        [
+            f"{'**' * gains}{mean:.1f} ± {sd:.1f}{'**' * gains}"
+            for mean, sd, gains in zip(row, sds, (row <= means[0] - _GAIN).tolist(), strict=True)
+        ]
+        for row, sds in zip(means, requests.std(axis=2, ddof=1), strict=True)
+    ]
+    rates = [f"{_misclassified(matrix):.2f}" for matrix in confusions.mean(axis=1)]
+    _print_table("requests_90", [*sites, "MR"], labels, [[*row, rate] for row, rate in zip(cells, rates, strict=True)])
+    _print_table(
+        "difference to the default", sites, labels[1:],
+        [[f"{pair.difference:+.1f} ± {pair.sd:.1f}{'*' * (pair.p < _LUCK)}" for pair in row] for row in pairs[1:]],
+    )  # fmt: skip
+    _print_table(
+        "misclassified, %", sites, labels, [[f"{_misclassified(matrix):.2f}" for matrix in row] for row in confusions]
+    )
+    _print_table(
+        "% of all predictions", [f"{true} as {said}" for true in ("page", "target", "other") for said in ("page", "target")],
+        labels, [[f"{share:.2f}" for share in matrix.ravel()] for matrix in confusions.mean(axis=1)],
+    )  # fmt: skip
+
+
+def _misclassified(confusion: NDArray[np.float64]) -> float:
+    """Return the share of wrong predictions for pages and targets, in %."""
+    known = confusion[:2]
+    return 100 * float((known[0, 1] + known[1, 0]) / known.sum())
 
 
 def record_profiles(scale: float, requests: float, out: Path, names: Sequence[str]) -> None:
@@ -81,11 +180,15 @@ def record_profiles(scale: float, requests: float, out: Path, names: Sequence[st
 
 
 def _print(comparison: Comparison, metric: str, labels: Sequence[str]) -> None:
-    print(f"\n{metric}\n\n| | {' | '.join(comparison.sites)} |")
-    print("|---|" + "---|" * len(comparison.sites))
-    for label in labels:
-        cells = [_cell(comparison.cell(site, label, metric)) for site in comparison.sites]
-        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+    rows = [[_cell(comparison.cell(site, label, metric)) for site in comparison.sites] for label in labels]
+    _print_table(metric, list(comparison.sites), labels, rows)
+
+
+def _print_table(title: str, columns: Sequence[str], labels: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    print(f"\n{title}\n\n| | {' | '.join(columns)} |")
+    print("|---|" + "---|" * len(columns))
+    for label, row in zip(labels, rows, strict=True):
+        print(f"| {label} | {' | '.join(row)} |", flush=True)
 
 
 def _cell(cell: Cell) -> str:
@@ -104,11 +207,12 @@ def main() -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     commands = parser.add_subparsers(dest="command", required=True)
-    for command in ("crawlers", "parameters"):
+    for command in ("crawlers", "parameters", "variants"):
         subparser = commands.add_parser(command)
         subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
         subparser.add_argument("--seeds", type=int, default=5)
-        subparser.add_argument("--jobs", type=int, default=2)
+        if command != "variants":
+            subparser.add_argument("--jobs", type=int, default=2)
     subparser = commands.add_parser("record-profiles")
     subparser.add_argument("names", metavar="PROFILE", nargs="*", choices=[[], *PROFILES])
     subparser.add_argument("--scale", type=float, default=0.05)
@@ -117,6 +221,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "record-profiles":
         record_profiles(options.scale, options.requests, options.out, options.names)
+    elif options.command == "variants":
+        variants(options.paths, options.seeds)
     else:
         (crawlers if options.command == "crawlers" else parameters)(options.paths, options.seeds, options.jobs)
 

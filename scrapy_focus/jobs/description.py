@@ -21,14 +21,32 @@ def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> di
 
     These are the spider (``name``), the goal, the mission, the import path of the policy, and its parameters.
     """
-    cls = type(policy)
-    # a constructor that passes unknown arguments on has the parameters of its bases, too
-    names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in inspect.signature(base).parameters)
-    names = {name: None for name in names if hasattr(policy, name)}
     spider = {"spider": name} if name else {}
     mission_ = {f"mission: {field}": value for field, value in mission.describe().items() if value}
-    params = {f"policy: {name}" if name in _FIRST else name: text_of(getattr(policy, name)) for name in names}
-    return {**spider, "policy": import_path(cls), "goal": text_of(goal), **mission_, **params}
+    params = {_key(name): text_of(getattr(policy, name)) for name in _defaults(policy)}
+    return {**spider, "policy": import_path(type(policy)), "goal": text_of(goal), **mission_, **params}
+
+
+def default_parameters(policy: Policy) -> set[str]:
+    """Return the names, as in a description, of the parameters that have their default values."""
+    return {
+        _key(name) for name, default in _defaults(policy).items() if text_of(getattr(policy, name)) == text_of(default)
+    }
+
+
+def _key(name: str) -> str:
+    """Return the name of a parameter in a description."""
+    return f"policy: {name}" if name in _FIRST else name
+
+
+def _defaults(policy: Policy) -> dict[str, Any]:
+    """Return the default of each parameter that a policy has as an attribute."""
+    # a constructor that passes unknown arguments on has the parameters of its bases, too
+    defaults: dict[str, Any] = {}
+    for base in type(policy).__mro__[:-1]:
+        for name, parameter in inspect.signature(base).parameters.items():
+            defaults.setdefault(name, parameter.default)
+    return {name: default for name, default in defaults.items() if hasattr(policy, name)}
 
 
 def text_of(value: object) -> str:

@@ -24,7 +24,7 @@ from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.frontiers.sqlite.database import read_notes
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import damaged, summed
-from scrapy_focus.jobs.description import describe, differences
+from scrapy_focus.jobs.description import default_parameters, describe, differences
 from scrapy_focus.jobs.journal import Journal, journals_in, read_journal, whole_behind
 from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.records import OUTCOME, record_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.keeper import Described
     from scrapy_focus.core.mission import Topic
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.snapshot import Snapshot
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
@@ -155,7 +156,7 @@ class Job:
             if wrong := damaged(self.notes):
                 raise StorageError(f"the {' and '.join(wrong)} in {self.folder} is damaged; see focus check")
             self._state = state_of(self.notes, self.folder)
-            self._description = self._compatible(self._state["description"], now, crawl.policy.may_change)
+            self._description = self._compatible(self._state["description"], now, crawl.policy)
         anew = not self.is_new and POLICY not in self.notes
         self._frontier = sqlite_frontier(self.folder / FRONTIER, crawl.policy.keeps(crawl.mission), anew=anew)
         return self._frontier
@@ -289,16 +290,14 @@ class Job:
                 self._journal.close()
             self._lock.release()
 
-    def _compatible(
-        self, then: dict[str, Any] | None, now: dict[str, Any], may_change: Collection[str]
-    ) -> dict[str, Any] | None:
+    def _compatible(self, then: dict[str, Any] | None, now: dict[str, Any], policy: Policy) -> dict[str, Any] | None:
         """Return the description of the stored crawl: the original one, as far as it may differ."""
         if then is None:  # see focus-check --fix
             logger.warning("the original settings of the crawl in %s are unknown", self.folder)
             return now
-        unknown = {name for name in may_change if name not in then}  # to the version that began it
+        unknown = (policy.may_change | default_parameters(policy)) - then.keys()  # to the version that began it
         now = {name: value for name, value in now.items() if name not in unknown}
-        now |= {name: then[name] for name in may_change if name in then}
+        now |= {name: then[name] for name in policy.may_change if name in then}
         if differing := differences(then, now):
             other = then.get("policy") != now.get("policy")
             named = f" (FOCUS_POLICY = {then.get('policy')!r})" if other else ""

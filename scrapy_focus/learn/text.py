@@ -20,18 +20,19 @@ _TEXTS = 1 << 15  # sequences whose n-grams are cached, and their characters in 
 _CHARACTERS = 1 << 22
 
 
-def char_pairs(text: str) -> NDArray[np.intp]:
-    """Return the index of each pair of neighbouring characters of a text in lower case, in order, shape (n_pairs,).
+def char_pairs(text: str, *, case_sensitive: bool = False) -> NDArray[np.intp]:
+    """Return the index of each pair of neighbouring characters of a text, in order, shape (n_pairs,).
 
     Characters are those from space to tilde, 95 of them; pairs with others are skipped. Indexes are below
-    ``N_PAIRS``.
+    ``N_PAIRS``. The text is read in lower case, unless ``case_sensitive``.
 
     Examples
     --------
     >>> char_pairs("aB").tolist() == [(ord("a") - 32) * 95 + ord("b") - 32]
     True
     """
-    letters = np.frombuffer(text.lower().encode("utf-8", "surrogatepass"), np.uint8)
+    read = text if case_sensitive else text.lower()
+    letters = np.frombuffer(read.encode("utf-8", "surrogatepass"), np.uint8)
     codes: NDArray[np.intp] = letters.astype(np.intp) - _FIRST
     pairs: NDArray[np.intp] = codes[:-1] * (_LAST - _FIRST + 1) + codes[1:]
     printable = (codes >= 0) & (codes <= _LAST - _FIRST)

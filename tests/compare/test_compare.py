@@ -514,6 +514,7 @@ def test_every_policy_has_a_name() -> None:
     assert list(paper_names()) == [
         "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR",
         "OMNISCIENT", "WL", "RL", "WLRL",
+        *[f"URL_{features}-{model}" for features in ("ONLY", "CONT") for model in ("LR", "SVM", "NB", "PA")],
         "TRES",
     ]  # fmt: skip
     for name, preset in paper_names().items():

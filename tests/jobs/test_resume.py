@@ -19,6 +19,7 @@ from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeE
 from scrapy_focus.core import clock as time
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.jobs.checksums import summed
+from scrapy_focus.jobs.description import describe
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
@@ -95,6 +96,20 @@ def test_other_settings_are_refused(other: Policy, difference: str, tmp_path: Pa
     assert "theta was 0.75 and" not in str(caught.value)
     assert "another JOBDIR" in str(caught.value)
     assert everything(tmp_path) == kept
+
+
+def test_a_parameter_newer_than_the_job_had_its_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job begun by a version without a parameter resumes with its default, and with no other value."""
+
+    def described(*crawl: Any) -> dict[str, Any]:
+        return {name: value for name, value in describe(*crawl).items() if name != "features"}
+
+    with monkeypatch.context() as before:
+        before.setattr("scrapy_focus.jobs.job.describe", described)
+        stopped(TagPath(), tmp_path)
+    with pytest.raises(ResumeError, match="features was None and is 'context'"):
+        resumed(TagPath(features="context"), tmp_path)
+    resumed(TagPath(), tmp_path).close()
 
 
 @pytest.mark.parametrize("jump", [-1e9, -60.0, 0.0, 60.0, 1e9], ids=lambda jump: f"{jump:+.0f}")

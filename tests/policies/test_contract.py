@@ -97,6 +97,8 @@ POLICIES = [cls for cls in classes_of(scrapy_focus.policies) if issubclass(cls, 
 MODES = [
     partial(TagPath, probe=False),
     partial(TagPath, accounting="full"),
+    partial(TagPath, features="context", classifier="passive-aggressive", case_sensitive=True),
+    partial(TagPath, probe=False, features="context", classifier="bayes"),
     partial(TagPath, probe=False, accounting="full", max_clusters=1),
     partial(Focused, warmup=20, batch=5),
     partial(Focused, warmup=0, batch=1),

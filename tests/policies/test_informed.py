@@ -125,7 +125,7 @@ def test_the_oracle_sends_no_head_and_learns_no_classifier() -> None:
         assert pick.method == "GET"
         crawl.report((file if pick.key >= 20 else page)(pick))
     assert crawl.rewards == 10
-    assert policy.classifier.labels == 0
+    assert policy.predictor.labels == 0
     assert not policy.probe
 
 

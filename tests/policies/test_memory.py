@@ -78,12 +78,33 @@ def test_probes_keep_their_paths_when_there_is_room_for_no_more(monkeypatch: pyt
     fetch(crawl, article(2, MAIN), article(3, LIST), *[article(i, path(i)) for i in range(4, 9)])
     assert crawl.frontier.waiting[PROBES] == 7
     assert numbered(policy) <= 64 + len(MAIN)
-    while not policy.classifier.ready:
+    while not policy.predictor.ready:
         fetch(crawl)
     assert crawl.frontier.waiting[PROBES] == 0
     arms = {found.key: place.arm for arm in range(FIRST, FIRST + 3) for found, place in crawl.frontier.scan(arm)}
     assert arms[2] == FIRST + 1
     assert {arms[key] for key in arms if key > 2} == {FIRST}
+
+
+def test_queued_links_note_their_texts_in_their_memos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pages are queued in context, the policy keeps no more; a memo has 103 numbers at most.
+
+    Beyond the room for tag paths, a link has the path of its cluster for the classifier.
+    """
+    monkeypatch.setattr(tagpath, "_ROOM", 64 + len(NAV))
+    policy = TagPath(features="context", probe=False)
+    crawl = started(policy, trained=False)
+    texts = {"anchor": "Anchor " * 100, "context": "Context " * 100}
+    crawl.add([article(0, **texts)])
+    fetch(crawl, *[article(i, MAIN, **texts) for i in range(1, 9)])
+    stored = len(pickle.dumps(policy))
+    fetch(crawl, *[article(i, MAIN, **texts) for i in range(10, 500)])
+    assert len(pickle.dumps(policy)) < stored + 3000, "the label of one more page"
+    assert {len(place.memo) for _, place in crawl.frontier.scan(FIRST + 1)} == {103}
+    fetch(crawl, article(600, MAIN + "/b", **texts))
+    place = next(place for found, place in crawl.frontier.scan(FIRST + 1) if found.key == 600)
+    features = policy._texts.found(article(600, MAIN, **texts)).tolist()
+    assert policy._noted(article(600).url, place.memo).tolist() == features
 
 
 def test_a_path_is_numbered_without_any_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +248,10 @@ def full(policy: TagPath | TagPathOffline) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "megabytes"), [(TagPath, 12), (TagPathOffline, 8)])
+@pytest.mark.parametrize(
+    ("make", "megabytes"),
+    [(TagPath, 12), (lambda: TagPath(features="context", classifier="bayes"), 14), (TagPathOffline, 8)],
+)
 def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(make: Callable[[], TagPath], megabytes: float) -> None:
     """Full of everything, a pickle is as large as documented, and what comes out of it decides as before."""
     policy = make()

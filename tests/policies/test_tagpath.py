@@ -32,7 +32,7 @@ def started(policy: TagPath, *, seed: int = 0, trained: bool = True) -> Crawl:
     """Return a crawl whose classifier knows files from pages."""
     if trained:
         for i in range(3 * policy.batch):
-            policy.classifier.observe(char_pairs((dataset if i % 2 else article)(i).url), bool(i % 2))
+            policy.predictor.observe(char_pairs((dataset if i % 2 else article)(i).url), bool(i % 2))
     return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
 
 
@@ -56,9 +56,9 @@ def test_the_first_labels_come_from_heads() -> None:
     taken = steps(crawl, 13)
     heads = [key for method, key, _ in taken if method == "HEAD"]
     assert heads == list(range(2, 11)), "HEADs go out in the order of the page"
-    assert crawl.policy.classifier.labels == 10
+    assert crawl.policy.predictor.labels == 10
     assert [key for method, key, arm in taken if method == "GET"] == [3, 5, 7, 9], "files are fetched at once"
-    assert crawl.policy.classifier.ready
+    assert crawl.policy.predictor.ready
     assert crawl.frontier.waiting[PROBES] == 0, "what waits for a HEAD is classified without"
     crawl.add([dataset(50), article(51)], page(crawl.next()))
     assert crawl.frontier.waiting[PROBES] == 0
@@ -73,11 +73,11 @@ def test_a_head_and_its_get_are_one_label() -> None:
     assert [(method, key) for method, key, _ in taken[:5]] == [
         ("HEAD", 2), ("GET", 2), ("HEAD", 3), ("GET", 3), ("HEAD", 4)
     ]  # fmt: skip
-    assert crawl.policy.classifier.labels == 4
+    assert crawl.policy.predictor.labels == 4
     assert not crawl.policy._labelled
     crawl.add([article(5)])
     steps(crawl, 1)
-    assert crawl.policy.classifier.labels == 5, "what was not looked at before is a label"
+    assert crawl.policy.predictor.labels == 5, "what was not looked at before is a label"
 
 
 def test_seeds_are_pages() -> None:
@@ -95,7 +95,7 @@ def test_without_probes_nothing_is_a_target_at_first() -> None:
     assert crawl.frontier.waiting[:FIRST].sum() == 0
     taken = steps(crawl, 20)
     assert {method for method, *_ in taken} == {"GET"}
-    assert crawl.policy.classifier.labels == 21
+    assert crawl.policy.predictor.labels == 21
 
 
 @pytest.mark.parametrize("status", [403, 405, 501])
@@ -108,7 +108,7 @@ def test_servers_that_know_no_head_lose_no_link(status: int) -> None:
         pick = crawl.next()
         crawl.report(page(pick, **outcome))
     assert crawl.frontier.states([2, 3, 4]) == [State.WAITING, State.WAITING, State.PROBED]
-    assert crawl.policy.classifier.labels == 1
+    assert crawl.policy.predictor.labels == 1
 
 
 @pytest.mark.parametrize("answer", [{"status": 404}, {"status": 429}, {"status": None, "error": "failure: Timeout"}])
@@ -135,8 +135,12 @@ def test_what_robots_forbid_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{"accounting": "ful"}, {"index": "hnsw"}, {"theta": 7}, {"m": 16, "w": 15}, {"n": 0}]
-)
+    "params",
+    [
+        {"accounting": "ful"}, {"index": "hnsw"}, {"theta": 7}, {"m": 16, "w": 15}, {"n": 0}, {"classifier": "forest"},
+        {"features": "anchor"}, {"case_sensitive": 1},
+    ],
+)  # fmt: skip
 def test_parameters_are_checked(params: dict) -> None:
     """An invalid value is refused with the valid ones."""
     with pytest.raises(ConfigError, match=next(iter(params))):

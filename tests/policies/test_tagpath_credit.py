@@ -137,7 +137,7 @@ def test_credit_survives_the_end_of_the_heads() -> None:
     crawl.add([article(1, NAV)])
     fetch(crawl, dataset(2, LIST), dataset(3, LIST), article(4, MAIN))
     assert get_file(crawl).method == "HEAD"
-    assert crawl.policy.classifier.ready
+    assert crawl.policy.predictor.ready
     while (pick := crawl.next()) is not None:
         assert pick.method == "GET"
         crawl.report(file(pick))
@@ -160,13 +160,13 @@ def test_credit_survives_all_of_that_and_the_end_of_the_heads() -> None:
     """Links of a page predicted to be a target keep their credit when they are classified in the queue."""
     crawl = started(TagPath(), trained=False)
     for i in range(7):
-        crawl.policy.classifier.observe(char_pairs((dataset if i % 2 else article)(90 + i).url), bool(i % 2))
+        crawl.policy.predictor.observe(char_pairs((dataset if i % 2 else article)(90 + i).url), bool(i % 2))
     crawl.add([article(1, NAV)])
     fetch(crawl, dataset(2, MAIN))
     get_file(crawl)
     fetch(crawl, dataset(3, LIST), *[dataset(i, LIST) for i in (4, 5)], *[article(i, LIST) for i in (6, 7)])
     assert get_file(crawl).method == "HEAD"
-    assert crawl.policy.classifier.ready
+    assert crawl.policy.predictor.ready
     picks = [get_file(crawl) for _ in range(5)]
     assert sorted((pick.key, pick.method, pick.arm) for pick in picks) == [
         *[(i, "GET", TARGETS) for i in (3, 4, 5)],
@@ -180,7 +180,7 @@ def test_a_redirect_labels_the_url_that_was_asked_for() -> None:
     policy = TagPath()
     crawl = started(policy)
     seen = []
-    policy.classifier.observe = lambda features, label: seen.append((features.tolist(), label)) or False
+    policy.predictor.observe = lambda features, label: seen.append((features.tolist(), label)) or False
     crawl.add([dataset(1), article(2)])
     get_file(crawl, page=SimpleNamespace(url="http://cdn/elsewhere"))
     fetch(crawl, page=SimpleNamespace(url="http://h/login"))
@@ -201,10 +201,10 @@ def test_a_redirect_labels_the_url_that_was_asked_for() -> None:
 def test_only_pages_and_targets_are_labels(outcome: dict, labels: int) -> None:
     """Errors, whatever their type, and files that nobody wants teach the classifier nothing."""
     crawl = started(TagPath())
-    before = crawl.policy.classifier.labels
+    before = crawl.policy.predictor.labels
     crawl.add([article(1)])
     crawl.report(page(crawl.next(), **outcome))
-    assert crawl.policy.classifier.labels == before + labels
+    assert crawl.policy.predictor.labels == before + labels
 
 
 def test_a_splash_page_does_not_end_the_crawl() -> None:

@@ -16,6 +16,8 @@ from scrapy_focus.core.parameters import configurable
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.classifier import Model
+from scrapy_focus.policies.tagpath.link_texts import Features
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 
 if TYPE_CHECKING:
@@ -172,6 +174,9 @@ class OracleTagPath(TagPath, Informed):
 
     # unused, because there is nothing to learn about URLs
     batch: int = field(default=10, init=False)
+    classifier: Model = field(default="logistic", init=False)
+    features: Features = field(default="url", init=False)
+    case_sensitive: bool = field(default=False, init=False)
     probe: bool | None = field(default=False, init=False)
     blocked: Collection[str] | None = field(default=frozenset(), init=False)
 
@@ -190,5 +195,5 @@ class OracleTagPath(TagPath, Informed):
             return TARGETS
         return FIRST if seed or kind in ("page", "redirect") else None
 
-    def _label(self, url: str, outcome: Outcome) -> bool:
+    def _label(self, outcome: Outcome) -> bool:
         return outcome.reward > 0

@@ -23,10 +23,10 @@ from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.arms import ArmStats, auer
-from scrapy_focus.learn.classifier import OnlineClassifier
-from scrapy_focus.learn.text import N_PAIRS, char_pairs
+from scrapy_focus.learn.classifier import Model, OnlineClassifier
 from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.policies.tagpath.groups import GroupsTagPaths
+from scrapy_focus.policies.tagpath.link_texts import Features, LinkTexts
 from scrapy_focus.web.html import readable
 from scrapy_focus.web.mime import blocked_extensions, extension
 
@@ -85,6 +85,10 @@ class TagPath(GroupsTagPaths):
     * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is predicted to be
       a page, unless it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a
       row no more are sent.
+    * *Case*: the released code reads URLs in lower case, the paper keeps upper and lower case apart. Here it is as
+      released; ``case_sensitive`` is as published.
+    * *Variants of the classifier* are in the paper only, without their details. Here, each of the four texts of a link
+      has its own block of pairs, as URL and anchor have in FOCUSED, and models have the defaults of scikit-learn.
     * *First labels*: the released code keeps sending HEADs until it has looked at one more link than a batch; here
       the links still queued for a HEAD are classified as soon as the classifier is trained.
 
@@ -95,7 +99,10 @@ class TagPath(GroupsTagPaths):
     numbered ones take 4 MB (some 30,000 paths). Any other path stands for the cluster that was nearest to it when the
     link was found, and moves no centroid. A cluster has two numbers and the last 500 characters of its first path, an
     extension in ``blocked`` one number. The links whose HEAD trained the classifier are remembered for one batch and
-    those in flight. Pickled, this is about 10 MB when all is full.
+    those in flight. Pickled, this is about 10 MB when all is full. The classifier has 72 kB of weights, 361 kB with
+    ``"bayes"``, and four times as many with ``features="context"``. Then each queued link notes its anchor and its
+    surrounding text in its memo, 200 bytes of each: 0.1 GB in the frontier for a million links, 0.4 GB at most. Its tag
+    path has a number, or is that of its cluster.
 
     References
     ----------
@@ -116,12 +123,35 @@ class TagPath(GroupsTagPaths):
     summary: ClassVar[str] = (
         "Learns during the crawl which places on a page have links to targets, and which addresses look like targets."
     )
-    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-CLASSIFIER": {}}
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "SB-CLASSIFIER": {},
+        "URL_ONLY-LR": {},
+        "URL_ONLY-SVM": {"classifier": "svm"},
+        "URL_ONLY-NB": {"classifier": "bayes"},
+        "URL_ONLY-PA": {"classifier": "passive-aggressive"},
+        "URL_CONT-LR": {"features": "context"},
+        "URL_CONT-SVM": {"features": "context", "classifier": "svm"},
+        "URL_CONT-NB": {"features": "context", "classifier": "bayes"},
+        "URL_CONT-PA": {"features": "context", "classifier": "passive-aggressive"},
+    }
 
     frontier: Ranked = field(init=False)
 
     alpha: float = parameter("Weight of exploration in the AUER score.", default=2 * math.sqrt(2), at_least=0)
     batch: int = parameter("Labels to collect before each training of the classifier.", default=10, at_least=1)
+    classifier: Model = parameter(
+        'How links are classified: logistic regression (``"logistic"``), a linear SVM (``"svm"``), multinomial naive '
+        'Bayes (``"bayes"``), or ``"passive-aggressive"``.',
+        default="logistic",
+    )
+    features: Features = parameter(
+        'What the classifier reads: the ``"url"``, or with ``"context"`` also the anchor, the tag path and the text '
+        "around the link.",
+        default="url",
+    )
+    case_sensitive: bool = parameter(
+        "Whether the classifier distinguishes upper and lower case, as published.", default=False
+    )
     probe: bool | None = parameter(
         "Learn the first labels from HEAD requests; by default if the mission says that headers identify a target.",
         default=None,
@@ -145,7 +175,8 @@ class TagPath(GroupsTagPaths):
         super().__attrs_post_init__()
         self.stats = ArmStats()
         self.steps = 0
-        self.classifier = OnlineClassifier(n_features=N_PAIRS, batch=self.batch)
+        self._texts = LinkTexts(self.features, self.case_sensitive)
+        self.predictor = OnlineClassifier(n_features=self._texts.n_features, batch=self.batch, model=self.classifier)
         self._paths: dict[str, int] = {}  # the number of each path: its position in _path_names
         self._path_names: list[str] = []
         self._room = _ROOM
@@ -190,7 +221,7 @@ class TagPath(GroupsTagPaths):
             arm = self._cluster(path, len(positions))
             for i, rank in zip(positions, self.rng.random(len(positions)).tolist(), strict=True):
                 placements[i] = Placement(arm, rank, memo)
-        return placements
+        return self._with_notes(placements, links, page_arm) if self._texts.in_context else placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = self.frontier.awake(busy)
@@ -233,7 +264,7 @@ class TagPath(GroupsTagPaths):
         if pick.key in self._labelled:
             self._labelled.discard(pick.key)
         else:
-            self._label(pick.url, outcome)
+            self._label(outcome)
 
     def _credit(self, pick: Pick, reward: float) -> None:
         """Credit a reward to the arm of the page that led to the target."""
@@ -285,14 +316,14 @@ class TagPath(GroupsTagPaths):
             return None
         if not seed and self._probing:
             return PROBES
-        return TARGETS if self.classifier.predict(char_pairs(link.url)) else FIRST
+        return TARGETS if self.predictor.predict(self._texts.found(link)) else FIRST
 
     def _place_probed(self, link: Link, head: Outcome) -> Placement | None:
         pick = head.pick
         memo = _memo(self._number(""), -1) if pick.memo is None else pick.memo
-        labels = self.classifier.labels
-        target = self._label(pick.url, head)
-        if self.classifier.labels > labels:
+        labels = self.predictor.labels
+        target = self._label(head)
+        if self.predictor.labels > labels:
             self._labelled.add(link.key)
         if target:
             return self._wait(TARGETS, memo)
@@ -303,7 +334,8 @@ class TagPath(GroupsTagPaths):
         if gone or (answered and head.mime and not head.is_html):
             return None
         arm = self._arm_of(memo)
-        return Placement(arm, float(self.rng.random()), memo if memo[1] != pick.origin else None)
+        is_needed = self._texts.in_context or memo[1] != pick.origin
+        return Placement(arm, float(self.rng.random()), memo if is_needed else None)
 
     def _count_head(self, *, answered: bool, gone: bool) -> None:
         """Stop probing when as many as a batch failed in a row."""
@@ -317,16 +349,16 @@ class TagPath(GroupsTagPaths):
 
     @property
     def _probing(self) -> bool:
-        return self._probes and not self.classifier.ready and self._unanswered < self.batch
+        return self._probes and not self.predictor.ready and self._unanswered < self.batch
 
-    def _label(self, url: str, outcome: Outcome) -> bool:
-        """Train the classifier with the outcome of a URL, if it is conclusive; return whether it was a target."""
+    def _label(self, outcome: Outcome) -> bool:
+        """Train the classifier with an outcome, if it is conclusive; return whether it was a target."""
         target = outcome.reward > 0
         well = outcome.status is not None and 200 <= outcome.status < 300
         if target or (outcome.is_html and well):
-            before = self.classifier.ready
-            self.classifier.observe(char_pairs(url), target)
-            if self.classifier.ready and not before:
+            before = self.predictor.ready
+            self.predictor.observe(self._noted(outcome.pick.url, outcome.pick.memo), target)
+            if self.predictor.ready and not before:
                 self._classify_probes()
         return target
 
@@ -334,7 +366,7 @@ class TagPath(GroupsTagPaths):
         waiting = sorted(self.frontier.scan(PROBES), key=lambda found: (-found[1].rank, found[0].key))
         places = []
         for link, place in waiting:
-            if self.classifier.predict(char_pairs(link.url)):
+            if self.predictor.predict(self._noted(link.url, place.memo)):
                 places.append(Placement(TARGETS, place.rank, place.memo))
             else:
                 places.append(Placement(self._arm_of(place.memo), float(self.rng.random()), place.memo))
@@ -356,6 +388,26 @@ class TagPath(GroupsTagPaths):
             if len(self._adopted) > _MOST_ADOPTED:  # links came after the outcome of their page
                 del self._adopted[next(iter(self._adopted))]
         return arm
+
+    def _with_notes(
+        self, placements: Sequence[Placement | None], links: Sequence[Link], page_arm: int
+    ) -> Sequence[Placement | None]:
+        """Return placements with what the classifier will read of the links in their memos."""
+        noted: list[Placement | None] = []
+        for place, link in zip(placements, links, strict=True):
+            noted.append(place)
+            if place is not None:
+                memo = _memo(self._number(link.tag_path), page_arm)
+                noted[-1] = place._replace(memo=np.concatenate([memo, self._texts.note(link)]))
+        return noted
+
+    def _noted(self, url: str, memo: Memo | None) -> NDArray[np.intp]:
+        """Return the features of a link that was queued with this memo."""
+        if memo is None:
+            return self._texts.noted(url, "", np.zeros(0, np.float32))
+        number = int(memo[0])
+        path = self._path_names[number] if number >= 0 else self._names.get(-number, "")
+        return self._texts.noted(url, path, memo[2:])
 
     def _wait(self, arm: int, memo: Memo, method: Literal["GET", "HEAD"] = "GET") -> Placement:
         self._queued += 1
@@ -395,6 +447,9 @@ class TagPath(GroupsTagPaths):
         return {**super().__getstate__(), "_paths": None}  # recomputed from the names
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if "predictor" not in state:  # from before there were variants of the classifier
+            state = {**state, "predictor": state["classifier"], "_texts": LinkTexts("url", case_sensitive=False)}
+            state |= {"classifier": "logistic", "features": "url", "case_sensitive": False}
         self.__dict__.update(state)
         self._paths = {path: number for number, path in enumerate(self._path_names)}
 
