@@ -15,7 +15,7 @@ from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
 from scrapy_focus.learn.text import N_PAIRS
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
-from tests.made import fetch
+from tests.made import fetch, page
 from tests.policies.portal import recorded
 from tests.policies.test_tagpath import LIST, MAIN, NAV, article, started
 
@@ -75,6 +75,17 @@ def test_the_classifier_learns_what_it_predicts_from(probe: bool) -> None:
     assert policy.same["GET", True] > 20
     assert policy.same["GET", False] > 20
     assert (policy.same["HEAD", False] >= 5) == probe
+
+
+def test_a_link_keeps_its_texts_where_a_head_says_nothing() -> None:
+    """A link whose HEAD was refused is queued as a page, and the classifier still learns from all its texts."""
+    policy = Watched(features="context")
+    crawl = started(policy, trained=False)
+    crawl.add([article(1)])
+    fetch(crawl, article(2, LIST, anchor="About", context="About us"))
+    crawl.report(page(crawl.next(), status=405, mime="text/plain"))
+    assert fetch(crawl).method == "GET"
+    assert policy.same == {("GET", True): 2, ("HEAD", False): 1}
 
 
 def test_files_are_known_by_their_surroundings() -> None:
