@@ -248,7 +248,11 @@ def test_systems_name_code_that_exists(page: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "policy", "some"),
     [
-        ("sb-classifier", "scrapy_focus.policies.tagpath.TagPath", ["theta", "n", "m", "w", "alpha", "batch"]),
+        (
+            "sb-classifier",
+            "scrapy_focus.policies.tagpath.TagPath",
+            ["theta", "n", "m", "w", "alpha", "batch", "classifier", "features", "case_sensitive"],
+        ),
         ("branching-bandit", "scrapy_focus.policies.branching.BranchingBandit", None),
         ("foragers", "scrapy_focus.Foragers", None),
     ],
