@@ -2,7 +2,7 @@
 
 References
 ----------
-Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Networks 30 (1998), section 5.2.
+Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Networks 30 (1998), section 7.
 """
 
 from __future__ import annotations
@@ -170,6 +170,9 @@ class HotQueue(Importance):
         if distance != _FAR:
             near = [Part(f"{counted(distance, 'click')} from a hot page", {"clicks from a hot page": distance})]
         return Reason(queue, *near, *super().explain(pick).parts)
+
+    def _query_of(self, mission: Mission) -> str:
+        return super()._query_of(mission) if self.query or not self.words else " ".join(self.words)
 
     def _page(self, key: int, link: Link | None = None) -> int:
         page = super()._page(key, link)

@@ -25,6 +25,7 @@ from attrs import field
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranked
+from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.parameters import NUMBER, configurable, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
@@ -32,6 +33,9 @@ from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, Value
+from scrapy_focus.learn.similarity import Query, Similarity
+from scrapy_focus.policies.treeq.features import url_words
+from scrapy_focus.web.html import title_and_text
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
@@ -39,9 +43,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Link, Outcome, Page, Pick
 
-ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth")
+ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth", "similarity")
 
 _MOVES = 1_000  # maximum links to move after a page; the others are moved after the next page
 _SWEPT = 16  # pages whose ranks are checked after each page, if several orders are added up
@@ -69,6 +75,11 @@ def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
         if not NUMBER.fits(weight) or not weight > 0:
             raise ConfigError(f"the weight of {name} is {brief(weight)}; give a number above 0")
     return dict(weights)
+
+
+def _check_query(text: str) -> None:
+    if not Query(text):
+        raise ConfigError("give words of two letters or more")
 
 
 @configurable
@@ -126,7 +137,9 @@ class Importance(Policy):
         - ``"backlinks"``: the number of pages that link to it;
         - ``"opic"``: the cash that it would share out, see :class:`~scrapy_focus.learn.linkgraph.Cash`;
         - ``"location"``: its URL alone, see :func:`location`;
-        - ``"breadth"``: when it was found, the first first.
+        - ``"breadth"``: when it was found, the first first;
+        - ``"similarity"``: how similar it is to ``query``, see
+          :class:`~scrapy_focus.learn.similarity.Similarity`. The link that found it stands for its text.
 
         Several are added up with their weights, ``{"pagerank": 1, "location": 0.2}``: each is brought to its rank among
         the known pages first, from 0 to 1, as the values themselves cannot be compared.
@@ -159,6 +172,16 @@ class Importance(Policy):
     url_words: Collection[str] = parameter(
         "Of the location: words of paths that are preferred.", default=("home", "index"), convert=tuple
     )
+    query: str | None = parameter(
+        "Of the similarity: a text, by default the words of the mission (``FOCUS_KEYWORDS``).",
+        default=None,
+        check=_check_query,
+    )
+    idf: bool = parameter(
+        "Of the similarity: whether a word counts less the more often it is in the pages fetched so far; otherwise all "
+        "words count alike.",
+        default=True,
+    )
 
     def __attrs_post_init__(self) -> None:
         weights = weights_of(self.by)
@@ -170,6 +193,19 @@ class Importance(Policy):
         self._scale = Scale(weights, self._values) if len(weights) > 1 else None
         self._found: dict[int, list[int]] = {}  # by pick: the links of its page, as far as received
         self._least: dict[int, float] = {}  # by arm: the lowest queued rank when links were last given up
+        if self._similarity is not None:
+            self.__dict__.update(reads_page=True, reads_outcome=True)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        if self._similarity is not None:
+            query = Query(self._query_of(mission))
+            if not query:
+                raise ConfigError(
+                    f"{type(self).__qualname__} orders pages by their similarity to a query, and has none: give it "
+                    "query, or set FOCUS_KEYWORDS"
+                )
+            self._similarity.ask(query)
+        super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         pages = [self._page(link.key, link) for link in links]
@@ -204,6 +240,8 @@ class Importance(Policy):
             self._join(page, self._page(key))
         if not (outcome.error and self._graph.is_fetched(page)):  # redirects to a fetched page have its links
             self._graph.connect(page, links, outcome.outside if self.outside else 0)
+            if self._similarity is not None:
+                self._similarity.say(page, _counts_of(outcome, self._similarity.query))
         for value in values:
             value.link(page)
         self._linked(page)
@@ -225,12 +263,19 @@ class Importance(Policy):
         """Return the current importance of pages, shape (n,): of any with a placed or known link."""
         return np.array([self._rank(self._page(key)) for key in keys], np.float64)
 
+    @property
+    def _similarity(self) -> Similarity | None:
+        value = self._values.get("similarity")
+        return value if isinstance(value, Similarity) else None
+
     def _value(self, name: str) -> Value:
         """Return the object that keeps the values of an order."""
         if name == "pagerank":
             return PageRank(
                 self._graph, self._changed, damping=self.damping, epsilon=self.epsilon, work=self.work
             )  # fmt: skip
+        if name == "similarity":
+            return Similarity(self._graph, self._changed, idf=self.idf)
         return {"opic": Cash, "backlinks": Backlinks}.get(name, Said)(self._graph, self._changed)
 
     def _page(self, key: int, link: Link | None = None) -> int:
@@ -245,9 +290,15 @@ class Importance(Policy):
             value.add()
             if isinstance(value, Said):
                 value.say(number, self._said(name, number, link))
+            elif isinstance(value, Similarity) and link is not None:
+                value.say(number, value.query.count(f"{link.anchor} {' '.join(url_words(link.url))}"))
         if self._scale is not None:
             self._scale.add()
         return number
+
+    def _query_of(self, mission: Mission) -> str:
+        """Return the query of the similarity, ``""`` for none."""
+        return " ".join(mission.words) if self.query is None else self.query
 
     def _said(self, name: str, number: int, link: Link | None) -> float:
         if name == "breadth":
@@ -308,6 +359,17 @@ class Importance(Policy):
         self.__dict__.update(state)
         self._numbers = KeyMap()
         self._numbers.update_many(np.array(self._keys, np.int64), np.arange(len(self._keys), dtype=np.int32))
+
+
+def _counts_of(outcome: Outcome, query: Query) -> tuple[int, ...]:
+    """Return how often each word of a query is in the text of a page; of a recorded page, only these are recorded."""
+    if outcome.page is None or not outcome.is_html:
+        return query.count("")
+
+    def count(page: Page) -> tuple[int, ...]:
+        return query.count(title_and_text(page.text)[1])
+
+    return tuple(outcome.page.made("similarity", count) if isinstance(outcome.page, NotedPage) else count(outcome.page))
 
 
 class Said(Value):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy_focus import Policy
 
 SUM = {"pagerank": 1, "location": 0.5, "breadth": 0.1}
+SIMILAR = {"similarity": 1, "pagerank": 0.5}
+SAID = ("", "red wine", "wine", "red")  # anchors by the number of a page, and its text
 SIMPLER = (partial(Importance, epsilon=0.01), partial(Importance, by="backlinks"), partial(Importance, by="opic"))
 
 
@@ -38,7 +40,8 @@ def order_of(crawl: Crawl, web: Mapping[int, Sequence[int]], n: int = 10**6) -> 
     order = []
     while len(order) < n and (pick := crawl.next()) is not None:
         assert crawl.sent(pick.id)
-        crawl.report(page(pick), links(*web.get(pick.key, ())))
+        found = [link(key, anchor=SAID[key % len(SAID)]) for key in web.get(pick.key, ())]
+        crawl.report(page(pick, page=Html("", SAID[pick.key % len(SAID)] * (pick.key % 7))), found)
         order.append(pick.key)
     return order
 
@@ -104,10 +107,65 @@ def test_location_reads_the_url_alone() -> None:
     assert location("http://a.test/x/y/", words=["why"]) == -1.0
 
 
+def test_a_page_of_the_paper_that_back_links_delay() -> None:
+    """Figure 3: page 2 leads to a cluster of four pages that link to each other, page 3 to page 8 alone.
+
+    After three pages, page 8 has 0.1 + 0.9 * 0.145 = 0.2305 and the cluster 0.1 + 0.9 * 0.145 / 4 = 0.132625 each,
+    from 0.1 + 0.9 * 0.1 / 2 = 0.145 of pages 2 and 3. All have one back-link, and the cluster was found first.
+    """
+    web = {1: [2, 3], 2: [4, 5, 6, 7], 3: [8], 4: [5, 6, 7], 5: [4, 6, 7], 6: [4, 5, 7], 7: [4, 5, 6]}
+    assert order_of(crawl_of(Importance(by="backlinks"), 1), web) == [1, 2, 3, 4, 5, 6, 7, 8]
+    policy = Importance()
+    crawl = crawl_of(policy, 1)
+    assert order_of(crawl, web, 3) == [1, 2, 3]
+    assert policy.values([8, 4, 7]).tolist() == pytest.approx([0.2305, 0.132625, 0.132625])
+    assert order_of(crawl, web) == [8, 4, 5, 6, 7]
+
+
+def test_similar_links_come_first_and_rare_words_weigh_more() -> None:
+    """By its link, page 2 has *wine*, 3 *wine* twice, 4 *red*, and 5 *red* in its URL; page 1 has *wine* three times
+    and *red* once, so their weights are 1/9 and 1. Page 5 has *red* twice, so that *red* falls to 1/9, too.
+    """
+    policy = Importance(by="similarity", query="red wine")
+    crawl = crawl_of(policy, 1)
+    pick = crawl.next()
+    found = [link(6), link(2, anchor="Wine"), link(3, anchor="wine, wine"), link(4, anchor="RED")]
+    crawl.report(page(pick, page=Html("Wine", "wine, wine and red")), [*found, link(5, url="http://h/red/5")])
+    assert policy.values([1, 6, 2, 3, 4, 5]).tolist() == pytest.approx([1 + 3 / 9, 0, 1 / 9, 2 / 9, 1, 1])
+    assert policy.explain(crawl.next())["similarity"] == 1
+    pick = crawl.next()
+    assert pick.key == 5
+    crawl.report(page(pick, page=Html("", "red red")))
+    assert policy.values([2, 3]).tolist() == pytest.approx([1 / 9, 2 / 9])
+    assert [crawl.next().key for _ in range(3)] == [3, 2, 6]
+
+
+def test_a_query_is_the_words_of_the_hot_queue_or_of_the_mission() -> None:
+    """Unless one is given. Without any, it cannot start, and says what to set."""
+    mission = Mission(words=("red wine", "cheese"))
+    made = [Importance(by=SIMILAR), HotQueue(base="similarity"), HotQueue(base="similarity", words=["beer"]),
+            HotQueue(base="similarity", words=["beer"], query="ale")]  # fmt: skip
+    for policy in made:
+        crawl_of(policy, 1, mission=mission)
+    words = [policy._similarity.query.words for policy in made]
+    assert words == [["cheese", "red", "wine"], ["cheese", "red", "wine"], ["beer"], ["ale"]]
+    with pytest.raises(ConfigError, match="has none: give it query, or set FOCUS_KEYWORDS") as caught:
+        crawl_of(Importance(by="similarity"), 1)
+    assert "\n" not in str(caught.value)
+
+
+def test_pages_are_read_where_they_are_compared_with_a_query() -> None:
+    """Only there are links located on their pages, and texts sent from one machine to another."""
+    read = [
+        (policy.reads_page, policy.reads_outcome) for policy in (Importance(), Importance(by=SIMILAR, query="page"))
+    ]
+    assert read == [(False, False), (True, True)]
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("by", [*ORDERS, SUM], ids=str)
 def test_promises_are_kept_by_every_order(by: Any) -> None:
-    check_policy(partial(Importance, by=by))
+    check_policy(partial(Importance, by=by, query="page"))
     check_policy(partial(HotQueue, words=["page"], base=by, max_distance=2))
 
 
@@ -191,9 +249,9 @@ def test_a_page_with_very_many_links_loses_none() -> None:
     [
         Importance, partial(Importance, by=SUM),
         *(pytest.param(make, marks=pytest.mark.slow) for make in SIMPLER),
-        partial(HotQueue, words=["99"], base="pagerank"),
+        partial(HotQueue, words=["99"], base="pagerank"), partial(Importance, by=SIMILAR, query="red wine"),
     ],
-    ids=["pagerank", "sum", "exact", "backlinks", "opic", "hot"],
+    ids=["pagerank", "sum", "exact", "backlinks", "opic", "hot", "similar"],
 )  # fmt: skip
 def test_a_crawl_that_was_killed_makes_the_same_choices(make: Any, tmp_path: Path) -> None:
     """Killed at ten places, each time without any chance to say so: the order is that of one that was not."""
@@ -318,6 +376,10 @@ def test_without_a_topic_it_says_so_and_takes_the_important_pages(caplog: pytest
         (partial(Importance, by={"opic": float("nan")}), "the weight of opic is nan; give a number above 0"),
         (partial(Importance, by={"opic": 1, "breadth": 0}), "the weight of breadth is 0; give a number above 0"),
         (partial(Importance, url_words="home"), "url_words is a list of texts"),
+        (partial(Importance, query=""), "query=''): give words of two letters or more"),
+        (partial(Importance, query="?"), "give words of two letters or more"),
+        (partial(Importance, query=["wine"]), "query is a text, or None"),
+        (partial(Importance, idf=1), "idf is True or False"),
         (partial(HotQueue, words=[]), "give words or phrases of the topic"),
         (partial(HotQueue, words=["?"]), "give words or phrases of the topic"),
         (partial(HotQueue, words="cheese"), "words is a list of texts"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.lab.recordings.writer import Answer, SiteWriter
 from scrapy_focus.lab.replay.importance_metrics import (
@@ -21,6 +21,7 @@ from scrapy_focus.lab.replay.importance_metrics import (
     ideal_with_threshold,
     limited_buffer,
     pagerank,
+    similarity,
 )
 
 if TYPE_CHECKING:
@@ -137,9 +138,9 @@ ROOT = "https://site.example/"
 HTML = {"Content-Type": "text/html"}
 
 
-def record(path: Path, pages: dict[str, str | int]) -> RecordedSite:
+def record(path: Path, pages: dict[str, str | int], *, bodies: bool = False) -> RecordedSite:
     """Record pages: what they link to, separated by blanks; ``> x`` redirects to x; a number is a failing status."""
-    with SiteWriter(path / "site.sqlite", roots=[ROOT]) as writer:
+    with SiteWriter(path / "site.sqlite", roots=[ROOT], bodies=bodies) as writer:
         for name, links in pages.items():
             url = ROOT + name
             if isinstance(links, int):
@@ -194,6 +195,24 @@ def test_pagerank_refuses_what_does_not_converge(tmp_path: Path, bad: dict[str, 
     """A damping of 1 or a tolerance of 0 would never end."""
     with pytest.raises(ConfigError, match="damping must be in"):
         pagerank(record(tmp_path, {"": ""}), **bad)
+
+
+def test_similarity_by_hand(tmp_path: Path) -> None:
+    """Of the words of three pages, *red* occurs 2 times and *wine* 3 times: idf 1/2 and 1/3. The query has the vector
+    (1/2, 1/3), and the pages have (1/2, 1/3), (0, 2/3) and (1/2, 0).
+    """
+    pages = {"": "red wine beer", "red": "wine wine", "wine": "red", "beer": 404, "old": "> red"}
+    site = record(tmp_path, pages, bodies=True)
+    values = by_name(site, similarity(site, "Red wine"))
+    assert values == pytest.approx({"": 1 / 4 + 1 / 9, "red": 2 / 9, "wine": 1 / 4, "beer": 0, "old": 0})
+    values = by_name(site, similarity(site, "Red wine", idf=False))
+    assert values == {"": 2, "red": 2, "wine": 1, "beer": 0, "old": 0}
+    assert similarity(site, "nowhere").tolist() == [0] * 5
+    with pytest.raises(ConfigError, match="the query '' has no word"):
+        similarity(site, "")
+    (tmp_path / "short").mkdir()
+    with pytest.raises(RecordingError, match="record the site again with --bodies"):
+        similarity(record(tmp_path / "short", pages), "red")
 
 
 def test_a_site_without_links(tmp_path: Path) -> None:

@@ -64,6 +64,18 @@ def test_a_crawl_by_hand(site: RecordedSite) -> None:
     assert [metric.of(visits) for metric in IMPORTANCE_METRICS.values()] == [0, 0, 0, 0, 0, 0]  # one page is 17 %
 
 
+def test_similarity_to_a_query(tmp_path: Path) -> None:
+    """The pages with the word are hot; its name is that in a sentence. A query without a word is refused."""
+    pages = {"/": page("/a", "/b", text="none"), "/a": page(text="wine, wine"), "/b": page(text="Wine")}
+    importance, visits = judge(site_of(tmp_path, pages, bodies=True), measure := Measure.of("similarity:wine", 2))
+    assert importance.values.tolist() == pytest.approx([0, 2 / 9, 1 / 9])
+    assert visits.pst.tolist() == [0, 50, 100]
+    assert measure.said == "similarity to 'wine'"
+    for by in ("similarity", "similarity:", "similarity:?"):
+        with pytest.raises(ConfigError, match="has no query; give words of two letters or more"):
+            Measure.of(by)
+
+
 def test_measures_are_those_of_the_recording(site: RecordedSite) -> None:
     """Each page has the PageRank or the back-links that it has on the whole site."""
     everything = {url_of(path) for path in ("/", "/a", "/b", "/c", "/new", "/data.csv")}
@@ -162,7 +174,8 @@ def test_a_file_that_makes_no_sense_is_explained(tmp_path: Path, text: str, mess
 def test_a_measure_that_is_none_is_explained() -> None:
     """Neither a name nor a file: the message lists the valid values."""
     with pytest.raises(
-        ConfigError, match=r"give pagerank, backlinks, or a CSV file with a URL and a number in each line"
+        ConfigError,
+        match=r"give pagerank, backlinks, similarity:QUERY, or a CSV file with a URL and a number in each line",
     ):
         Measure.of("pagrank")
 

@@ -312,7 +312,10 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
             ["one.sqlite", "--importance", "pagerank", "--hot", "0"],
             "0 is not a number of hot pages; give a share below 1",
         ),
-        (["one.sqlite", "--importance", "pagrank"], "give pagerank, backlinks, or a CSV file with a URL and a number"),
+        (
+            ["one.sqlite", "--importance", "pagrank"],
+            "give pagerank, backlinks, similarity:QUERY, or a CSV file with a URL and a number",
+        ),
         (
             ["one.sqlite", "--importance", "elsewhere.csv"],
             "no recording has: 'http://elsewhere.example/'; leave them out",

@@ -338,6 +338,7 @@ def test_redirects_in_a_circle(tmp_path: Path) -> None:
         ({"root": "htp://x"}, "say where to start"),
         ({"by": "pagernk"}, "--by is 'pagernk'; did you mean pagerank? It takes one of pagerank, backlinks, opic"),
         ({"by": "money"}, "--by is 'money'; it takes one of pagerank"),
+        ({"by": "similarity"}, "there are no words to compare pages with; add them: --words cheese,wine"),
         ({"words": " , "}, "--words is ' , '; it takes words of two letters or more: --words cheese,wine"),
         ({"words": "a"}, "--words is 'a'"),
         ({"budget": "0"}, "--budget is '0'; it takes a number"),

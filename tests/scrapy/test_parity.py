@@ -128,6 +128,7 @@ def live(
         SLOWLY(BranchingBandit, {"unit": "bytes"}),
         SLOWLY(Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
         SLOWLY(Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
+        SLOWLY(Importance, {"by": "similarity", "query": "tourism prices statistics"}),
         SLOWLY(HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
         SLOWLY(EachAgain, {"every": 0.0, "times": 2}),
         SLOWLY(HostBandit, {"arm": "section"}),

@@ -14,7 +14,7 @@ from scrapy_focus.finders.kit.arguments.readers import read_text
 from scrapy_focus.finders.kit.arguments.seeds import roots_reader
 
 if TYPE_CHECKING:
-    from scrapy_focus.finders.kit.arguments.argument import Called
+    from scrapy_focus.finders.kit.arguments.argument import Called, Names
     from scrapy_focus.finders.kit.arguments.seeds import Starts
 
 
@@ -46,13 +46,19 @@ class ImportantArguments(FolderArguments):
     root: Starts = argument(roots_reader("important"), option=POSITIONAL)
     by: str = argument(
         _read_order, default="pagerank", metavar="ORDER",
-        help="fetch pages in this order: pagerank (default), backlinks, opic, location or breadth",
+        help="fetch pages in this order: pagerank (default), backlinks, opic, location, breadth or similarity",
     )  # fmt: skip
     words: list[str] = argument(
         _read_words, metavar="WORDS",
         help="follow links with these words first; separate several by commas",
     )  # fmt: skip
     out: str = argument(read_text, default="important")
+
+    def check(self, names: Names) -> None:
+        if self.by == "similarity" and not self.words:
+            raise UsageError(f"{names.of('by')} is 'similarity', and there are no words to compare pages with; "
+                             f"add them: {names.of('words')} cheese,wine")  # fmt: skip
+        super().check(names)
 
     @property
     def starts(self) -> Starts:

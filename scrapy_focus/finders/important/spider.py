@@ -60,8 +60,8 @@ class ImportantSpider(SiteSpider):
         URLs to start from, separated by commas, or a file with one per line. The crawl stays on their hosts and
         sub-domains, ignoring ``www.``, and on the hosts that they redirect to.
     by
-        The order of pages: ``pagerank``, the default, ``backlinks``, ``opic``, ``location`` or ``breadth``; see
-        :class:`~scrapy_focus.policies.importance.Importance`.
+        The order of pages: ``pagerank``, the default, ``backlinks``, ``opic``, ``location``, ``breadth`` or
+        ``similarity`` to ``words``; see :class:`~scrapy_focus.policies.importance.Importance`.
     words
         Words of a topic, separated by commas: links with these words come first
         (:class:`~scrapy_focus.policies.hotqueue.HotQueue`), the most important ones before others.

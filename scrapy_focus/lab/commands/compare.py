@@ -80,8 +80,8 @@ class CompareCommand(FocusCommand):
         )  # fmt: skip
         add(
             "--importance", metavar="MEASURE",
-            help="also judge crawls by how early they visit important pages, by pagerank, backlinks, or a CSV file "
-            "with a URL and a number in each line",
+            help="also judge crawls by how early they visit important pages, by pagerank, backlinks, similarity:QUERY "
+            "(for recordings with --bodies), or a CSV file with a URL and a number in each line",
         )  # fmt: skip
         add("--hot", metavar="SHARE", help="pages that are important enough, as 0.008, or a number (default 0.008)")
         add(

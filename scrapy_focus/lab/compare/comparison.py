@@ -263,8 +263,8 @@ def compare(
     words
         Words that speak for a target, which every policy is given with the goal: live, ``FOCUS_KEYWORDS``.
     importance
-        Also judge crawls by how early they visit the important pages: ``"pagerank"``, ``"backlinks"``, or the path of a
-        CSV file with a URL and a number in each line.
+        Also judge crawls by how early they visit the important pages: ``"pagerank"``, ``"backlinks"``,
+        ``"similarity:red wine"`` with any query, or the path of a CSV file with a URL and a number in each line.
     hot
         How many pages are hot, that is, important enough: a share below 1, or a whole number.
 

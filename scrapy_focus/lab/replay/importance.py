@@ -31,8 +31,10 @@ from scrapy_focus.lab.replay.importance_metrics import (
     page_order,
     pagerank,
     pages_of,
+    similarity,
 )
 from scrapy_focus.lab.replay.metrics import METRICS, Metric
+from scrapy_focus.learn.similarity import Query
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.replay.harvest import Harvest
     from scrapy_focus.lab.replay.truth import SiteTruth
 
-#: Names of measures that a recording itself provides.
-MEASURES = ("pagerank", "backlinks")
+#: Names of measures that a recording itself provides; with the third, a query is given.
+MEASURES = ("pagerank", "backlinks", "similarity:QUERY")
 #: Share of the pages that are hot in the paper.
 HOT = 0.008
 _MARKS = (5, 10, 20)  # % of the pages, after which is counted
@@ -56,7 +58,7 @@ _SHOWN = 3  # URLs in an error
 class Measure:
     """How importance is measured, and how many pages are hot."""
 
-    by: str  # one of MEASURES, or the path of a file
+    by: str  # as in MEASURES, or the path of a file
     hot: float = HOT  # share of the pages, or a whole number of them
     values: Mapping[str, float] | None = None  # by URL, of the file
 
@@ -67,7 +69,8 @@ class Measure:
         Parameters
         ----------
         by
-            ``"pagerank"``, ``"backlinks"``, or the path of a CSV file with a URL and a number in each line.
+            ``"pagerank"``, ``"backlinks"``, ``"similarity:red wine"`` with any query, or the path of a CSV file with a
+            URL and a number in each line.
         hot
             A share of the pages below 1, or a whole number of pages. Pages as important as the last of them are also
             hot; pages without importance never are.
@@ -75,7 +78,7 @@ class Measure:
         Raises
         ------
         ConfigError
-            If there is no such measure, the file cannot be read, or the share is invalid.
+            If there is no such measure, the query has no word, the file cannot be read, or the share is invalid.
         """
         if isinstance(hot, bool) or not (0 < hot < 1 or (isinstance(hot, Integral) and hot >= 1)):
             raise ConfigError(
@@ -83,11 +86,24 @@ class Measure:
                 "whole number of pages"
             )
         name = str(by)
-        return cls(by=name, hot=hot, values=None if name in MEASURES else read_importance(Path(by)))
+        kind, _, query = name.partition(":")
+        if kind != "similarity":
+            return cls(by=name, hot=hot, values=None if name in MEASURES else read_importance(Path(by)))
+        if not Query(query):
+            raise ConfigError(f"{brief(name)} has no query; give words of two letters or more: similarity:red wine")
+        return cls(by=name, hot=hot)
+
+    @property
+    def query(self) -> str:
+        """The query of a similarity, ``""`` for another measure."""
+        kind, _, query = self.by.partition(":")
+        return query if kind == "similarity" else ""
 
     @property
     def said(self) -> str:
         """Its name in a sentence."""
+        if self.query:
+            return f"similarity to {brief(self.query)}"
         known = {"pagerank": "PageRank", "backlinks": "number of pages that link to it"}
         return known.get(self.by, f"number in {Path(self.by).name}")
 
@@ -245,6 +261,8 @@ def _number(text: str) -> float | None:
 
 def _values(site: RecordedSite, measure: Measure) -> NDArray[np.float64]:
     """Return the importance of each URL of a site."""
+    if measure.query:
+        return similarity(site, measure.query)
     if measure.values is None:
         return pagerank(site) if measure.by == "pagerank" else backlinks(site)
     found = np.zeros(site.n_urls)

@@ -23,8 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.lab.recordings.format import RecordedSite
 from scrapy_focus.learn.pagerank import solve
+from scrapy_focus.learn.similarity import Query
+from scrapy_focus.web.html import title_and_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -248,6 +251,39 @@ def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: 
         )
     links = _links_of(web)
     return solve(links.source, links.target, is_page=links.is_page, damping=damping, tolerance=tolerance)
+
+
+def similarity(site: RecordedSite, query: str, *, idf: bool = True) -> NDArray[np.float64]:
+    """Return how similar the text of each page of a recorded site is to a query, shape (n_urls,): the importance IS.
+
+    It is the inner product of their vectors: the number of times that a word occurs, times one divided by the number
+    of times that it occurs on all pages (:mod:`~scrapy_focus.learn.similarity`). A URL that is not an HTML page has 0.
+
+    Parameters
+    ----------
+    site
+        A recording with the text of its pages (``--bodies``), all of which are read.
+    query
+        A text with words of two letters or more.
+    idf
+        Whether words have an inverse document frequency; otherwise all words count alike.
+
+    Raises
+    ------
+    ConfigError
+        If the query has no word.
+    RecordingError
+        If the site was recorded without bodies.
+    """
+    asked = Query(query)
+    if not asked:
+        raise ConfigError(f"the query {brief(query)} has no word; give words of two letters or more")
+    counts = np.zeros((site.n_urls, len(asked.words)), np.int64)
+    for page in np.flatnonzero(pages_of(site)).tolist():
+        if "html" in site.mimes[page]:
+            counts[page] = asked.count(title_and_text(site.text(page))[1])
+    values: NDArray[np.float64] = counts @ np.array(asked.weights(counts.sum(axis=0).tolist(), idf=idf))
+    return values
 
 
 def _links_of(web: RecordedSite | PageLinks) -> PageLinks:

@@ -76,8 +76,9 @@ def compare(
         Extensions of URLs that are not requested; by default those of images, films and the like that are not looked
         for. ``()``: none.
     importance, hot
-        Also judge crawls by how early they visit important pages: ``"pagerank"``, ``"backlinks"``, or the path of a CSV
-        file; ``hot`` is the share or number of pages that are important.
+        Also judge crawls by how early they visit important pages: ``"pagerank"``, ``"backlinks"``,
+        ``"similarity:red wine"`` with any query, or the path of a CSV file; ``hot`` is the share or number of pages
+        that are important.
     progress
         Called after each run with the run, the number of finished runs, and the number of all.
 
