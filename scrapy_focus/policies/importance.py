@@ -97,6 +97,8 @@ class Importance(Policy):
       :class:`~scrapy_focus.learn.linkgraph.PageRank`.
     * *Equal values*: the paper does not specify an order. Here the link that was found first is first.
     * *Pages that fail* are pages without links.
+    * *Similarity* estimates the text of a page that is not fetched by the anchor of the link that found it, as
+      published, and by the words of its URL.
 
     *Memory*: 45 bytes a known page with PageRank, 8 more for a fetched one, and 4 for each of its links: of a million
     pages with six links each, 74 MB.
@@ -408,11 +410,14 @@ class Said(Value):
 class Scale:
     """Adds up values with different scales: each is converted to its place among those of the queued pages.
 
-    A place runs from 0, below all of them, to 1. The places are updated whenever the number of known pages has grown
-    by a tenth, and pages whose place changed by that are found step by step.
+    A place runs from 0, below all of them, to 1. The places are updated whenever the number of known or of fetched
+    pages has grown by a tenth, and pages whose place changed by that are found step by step.
 
     *Memory*: 4 bytes a page.
     """
+
+    _fetched = 0
+    _fetched_then = 0  # at the last cut
 
     def __init__(self, weights: Mapping[str, float], values: Mapping[str, Value]) -> None:
         self._values = [(weights[name], values[name]) for name in weights]
@@ -437,7 +442,8 @@ class Scale:
 
     def sweep(self, graph: LinkGraph, changed: dict[int, None]) -> None:
         """Check some pages again, and record queued ones whose place changed."""
-        if len(graph) > _GROWTH * self._known + _FIRST:
+        self._fetched += 1
+        if len(graph) > _GROWTH * self._known + _FIRST or self._fetched > _GROWTH * self._fetched_then + _FIRST:
             self._cut(graph)
         for page in range(self._next, min(self._next + _SWEPT, len(self._placed))):
             if not graph.is_fetched(page) and abs(self._worked_out(page) - self._placed[page]) > _STEP:
@@ -454,7 +460,7 @@ class Scale:
 
     def _cut(self, graph: LinkGraph) -> None:
         waiting = graph.waiting()
-        self._known = len(graph)
+        self._known, self._fetched_then = len(graph), self._fetched
         if waiting.any():
             shares = (np.arange(_CUTS) + 0.5) / _CUTS
             self._cuts = [

@@ -122,6 +122,12 @@ def test_a_page_of_the_paper_that_back_links_delay() -> None:
     assert order_of(crawl, web) == [8, 4, 5, 6, 7]
 
 
+def test_a_sum_follows_values_that_change_when_all_pages_are_known() -> None:
+    """Page 2 links to most pages, and each page after it to page 99, which so comes before the others."""
+    web = {1: range(2, 101), 2: range(30, 101), **{page: [99] for page in range(30, 60)}}
+    assert 99 in order_of(crawl_of(Importance(by={"backlinks": 1, "breadth": 1e-6}), 1), web, 15)
+
+
 def test_similar_links_come_first_and_rare_words_weigh_more() -> None:
     """By its link, page 2 has *wine*, 3 *wine* twice, 4 *red*, and 5 *red* in its URL; page 1 has *wine* three times
     and *red* once, so their weights are 1/9 and 1. Page 5 has *red* twice, so that *red* falls to 1/9, too.
