@@ -136,9 +136,9 @@ def documentation(name: str, folder: Path) -> Web:
     return whole.part(whole.reached(0))
 
 
-def crawl(web: Web, pages: Sequence[Page], policy: Policy, *, start: int, budget: int) -> list[int]:
+def crawl(web: Web, pages: Sequence[Page], policy: Policy, *, start: int, budget: int, seed: int = 0) -> list[int]:
     """Return the pages in the order of arrival, one in flight."""
-    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 0.0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 0.0, seed=seed, strict=True)
     wanted = {State.NEW, *policy.wants_known}
     crawl.add([Link(web.urls[start], start, "host", 0)])
     came: list[int] = []

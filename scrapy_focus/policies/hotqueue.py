@@ -66,7 +66,7 @@ class HotQueue(Importance):
     * *Distance*: the second crawler of the paper uses three clicks. If pages have many links, nearly all are within
       three clicks of a hot one, and the hot queue is hardly better than none. One click helps with some topics, and
       does more harm with others; ``docs/explanation/importance.rst`` has the measurements.
-    * *Anchors*: as published, a link is classified when its URL is first found, and not again under another anchor.
+    * *Anchors*: a link is classified when its URL is first found, and not again under another anchor.
     * *Pages*: the paper has "more than ten" times in one place, "ten or more" in another; here it is the first.
     * *Distances* are kept for all known pages, and a shorter way updates those of all pages behind it.
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank
+from scrapy_focus.learn.pagerank import solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,6 +102,17 @@ def test_five_pages_by_hand() -> None:
     assert rank.received.tolist() == [0.8203125, 0.705078125, 0.955078125, 0.65625, 0.5]
     assert rank.held.tolist() == [0.0, 0.080078125, 0.25, 0.0, 0.0]
     assert not web.changed
+
+
+def test_a_page_without_links_changes_no_order() -> None:
+    """The paper lets pages 1 and 2 link to all three: with 14.5/13 each, page 0 has 0.1 + 0.9 * (29/13) / 3 = 10/13. Here
+    they keep 0.1 + 0.9 * 0.1 / 2 = 0.145, and page 0 has 0.1: 13/100 of each value.
+    """
+    web = pagerank_web()
+    web.fetch(0, [1, 2])
+    assert web.values().tolist() == pytest.approx([0.1, 0.145, 0.145])
+    published = solve(np.array([0, 0]), np.array([1, 2]), is_page=np.ones(3, np.bool_))
+    assert published == pytest.approx([10 / 13, 14.5 / 13, 14.5 / 13], abs=1e-6)
 
 
 def random_order(rng: np.random.Generator, n: int) -> tuple[list[int], list[list[int]]]:

@@ -59,6 +59,7 @@ def test_tfidf_by_hand() -> None:
 
 def test_without_idf_words_count_alike() -> None:
     """The vectors are those of the counts: (1, 1, 2) for the query, so 1 + 1 + 2, 2 * 2 and 1, fetched or not."""
+    assert Query(QUERY).weights([1, 2, 3], idf=False) == (1, 1, 2)
     pages = Pages(QUERY, 3, idf=False)
     for page, text in enumerate(TEXTS):
         pages.say(page, text)
