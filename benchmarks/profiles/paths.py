@@ -19,7 +19,7 @@ from scrapy_focus.web.mime import FILE_TYPES
 if TYPE_CHECKING:
     from profiles.style import Style
 
-FILES_PER_LEAF: Final = 64  # numbers set aside for the files of a leaf
+FILES_PER_LEAF: Final = 256  # numbers set aside for the files of a leaf
 SMALLEST: Final = 10_000  # bytes
 YEARS, THIS_YEAR = 15, 2024
 _TITLE, _CATEGORY, _FILE, _OTHER, _PERMALINK = range(8, 13)  # what is drawn, see `Plan.draw`

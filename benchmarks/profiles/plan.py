@@ -16,7 +16,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import accumulate
-from math import sqrt
+from math import isqrt, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,13 +32,18 @@ if TYPE_CHECKING:
 
     from profiles.profiles import SiteProfile
 
-MAX_FILES: Final = 60  # of one page
+MAX_FILES: Final = 240  # of one page
 STATIC: Final = ("about", "contact", "legal")
-N_FRONT: Final = 6  # items on a home page
 
 _RICH, _MIXED, _POOR = 0.84, 0.12, 0.04  # shares of the pages with files, by role of the section
-_SMALL, _MEDIUM = 600, 1_500  # pages below which a site has fewer sections, shorter listings and one edition
-_ROUNDS = 8  # attempts at the wanted depth
+_FRONT, _MOST_FRONT = 6, 120  # items on a home page: usually, and where targets are near it
+_NEAR, _NOT_FRONT = 2, 4.2  # clicks to the files of such items, and to those of others at least, in the mean
+_MOST_BELOW = 500  # categories below one, where many are near the home page
+_CHAIN_PER_CLICK = 3  # listing pages that a section needs for each click of the mean depth
+_IN_CHAINS = 0.6  # of all pages, at most, are in sections that get pages for their depth
+_SMALL, _MEDIUM = 600, 1_300  # pages below which a site has fewer sections, shorter listings and one edition
+_ROUNDS = 12  # attempts at the wanted depth, whose ...
+_OF_SPREAD = 0.2  # ... standard deviation counts so much, and the mean 1
 FORM, PICK, CHAIN, YIELD, SECTION = range(5)  # what is drawn
 
 
@@ -130,21 +135,7 @@ class Plan:
         n_editions = len(profile.languages) if profile.pages >= _MEDIUM else 1
         self.languages = [LANGUAGES.index(name) for name in profile.languages[:n_editions]]
         self.prefixes = [style.prefix, *(f"/{name}" for name in profile.languages[1:n_editions])]
-        drafts = self._drafts(style)
-        shift, best = 0.0, float("inf")
-        for _ in range(_ROUNDS):
-            sections = self._grown(drafts, style, shift)
-            files = self._files(drafts, sections)
-            depths = np.concatenate([section.depths() for section in sections]) + 1
-            n_files = files.astype(np.int64)
-            mean = int((n_files * depths).sum()) / int(n_files.sum())
-            error = mean - profile.depth
-            if abs(error) < abs(best):
-                best, self.sections, self.files, self.depth = error, sections, files, mean
-                self.depth_spread = sqrt(max(0.0, int((n_files * depths**2).sum()) / int(n_files.sum()) - mean**2))
-            if abs(error) < 0.05:
-                break
-            shift -= error
+        self._fit(style)
         self.firsts = [section.first_leaf for section in self.sections]
         self.n_leaves = len(self.files)
         self.n_pages = sum(section.n_pages for section in self.sections) + len(STATIC) * n_editions
@@ -177,6 +168,26 @@ class Plan:
         leaves = section.leaves_of(int(section.tree.order[(bits >> 8) % n]))
         return leaves[bits % len(leaves)]
 
+    def _fit(self, style: Style) -> None:
+        """Grow sections until their files are as deep as wanted, or keep the best of some attempts."""
+        drafts, profile = self._drafts(style), self.profile
+        shift, widen, best = 0.0, 1.0, float("inf")
+        for _ in range(_ROUNDS):
+            sections = self._grown(drafts, style, shift, profile.depth_spread * widen)
+            files = self._files(drafts, sections)
+            depths = np.concatenate([section.depths() for section in sections]) + 1
+            n_files = files.astype(np.int64)
+            mean = int((n_files * depths).sum()) / int(n_files.sum())
+            spread = sqrt(max(0.0, int((n_files * depths**2).sum()) / int(n_files.sum()) - mean**2))
+            error, ratio = mean - profile.depth, spread / profile.depth_spread
+            missed = abs(error) + _OF_SPREAD * abs(spread - profile.depth_spread)
+            if missed < best:
+                best, self.sections, self.files, self.depth, self.depth_spread = missed, sections, files, mean, spread
+            if abs(error) < 0.05 and 0.9 < ratio < 1.1:
+                break
+            shift -= error
+            widen = min(4.0, max(0.25, widen / min(1.5, max(0.67, ratio))))
+
     def _drafts(self, style: Style) -> list[_Draft]:
         """Return the sections with their sizes, so that pages and pages with files add up."""
         profile = self.profile
@@ -185,6 +196,7 @@ class Plan:
         drafts, weights = [], []
         per_bearing = profile.targets / (profile.pages * profile.density)
         high = min(0.9, max(0.05, (per_bearing - 1.2) / 12))  # share of the kinds with many files a page
+        near = max(0.0, (_NOT_FRONT - profile.depth) / (_NOT_FRONT - _NEAR))  # share of the pages on home pages
         for e, share in enumerate(shares):
             styles = [replace(of, per_page=min(of.per_page, most)) for of in (style.front, *style.sections[:n])]
             raw = []
@@ -201,7 +213,7 @@ class Plan:
                     for w, of in zip(raw, styles, strict=True)
                 ]
             drafts += [_Draft(edition=e, style=of) for of in styles]
-            weights += raw
+            weights += [w * (1 - near) + near * share * (of.kind == "front") for w, of in zip(raw, styles, strict=True)]
         bearing = min(round(profile.pages * profile.density), profile.targets)
         steps = [int(bearing * x / sum(weights) + 0.5) for x in accumulate(weights, initial=0.0)]
         steps[-1] = bearing
@@ -209,13 +221,24 @@ class Plan:
         used = 0
         for draft, end in zip(drafts, steps[1:], strict=True):
             is_front = draft.style.kind == "front"
-            draft.bearing = min(end - used, N_FRONT // 2) if is_front else end - used
+            most_bearing = _MOST_FRONT if near else _FRONT // 2
+            draft.bearing = min(end - used, most_bearing) if is_front else end - used
             used += draft.bearing
             draft.n_leaves = max(3, int(draft.bearing / (dense if draft.role == "rich" else dense / 2)) + 1)
             if is_front:
-                draft.n_leaves = N_FRONT
+                draft.n_leaves = max(_FRONT, draft.bearing)
+                draft.style = replace(draft.style, per_page=draft.n_leaves)
+        self._deepen([draft for draft in drafts if draft.role != "poor"])
         self._fill(drafts, [d for d in drafts if d.role == "poor" and d.style.kind != "front"])
         return drafts
+
+    def _deepen(self, drafts: list[_Draft]) -> None:
+        """Give sections as many listing pages as the depth takes, with fewer items on each, down to one."""
+        most = int(_IN_CHAINS * self.profile.pages / (2 * len(drafts)))  # a listing page, and its one item
+        wanted = max(1, min(most, int(_CHAIN_PER_CLICK * (self.profile.depth - 3))))
+        for draft in drafts:
+            draft.n_leaves = max(draft.n_leaves, wanted)
+            draft.style = replace(draft.style, per_page=max(1, min(draft.style.per_page, draft.n_leaves // wanted)))
 
     def _fill(self, drafts: list[_Draft], poor: list[_Draft]) -> None:
         """Give the poor sections the pages that are left."""
@@ -230,29 +253,31 @@ class Plan:
         poor[0].fit(max(3, rest))
         poor[0].n_leaves = max(poor[0].n_leaves, poor[0].bearing, 1)
 
-    def _grown(self, drafts: list[_Draft], style: Style, shift: float) -> list[Section]:
-        """Return the sections with their trees; `shift` clicks deeper than wanted."""
+    def _grown(self, drafts: list[_Draft], style: Style, shift: float, spread: float) -> list[Section]:
+        """Return the sections with their trees: `shift` clicks deeper than wanted, spread over `spread` clicks."""
         sections: list[Section] = []
         first_leaf = 0
         for number, draft in enumerate(drafts):
             kind, e = KINDS[draft.style.kind], draft.edition
             jitter = uniform(self.draw(SECTION, 9000 + number)) - 0.5
             mean = self.profile.depth - (1 if kind.direct else 2)  # clicks to its listings
+            root = int(e > 0) + int(draft.style.kind != "front")
+            n, branching = -(-draft.n_leaves // draft.per_page), style.branching
             if draft.role == "poor":
                 mean *= 1.1 + jitter * 0.5
             else:
-                mean += shift + jitter * 1.5 * self.profile.depth_spread
-            root = int(e > 0) + int(draft.style.kind != "front")
+                mean += shift + jitter * 1.5 * spread
+                branching = max(branching, min(_MOST_BELOW, n if mean - root < 1.5 else isqrt(n)))
             words = kind.words[self.languages[e]].split()
             folder = f"{self.prefixes[e]}/{words[draft.style.word]}"
             home = (self.prefixes[e] if e else "") or "/"
             tree = grow(
-                -(-draft.n_leaves // (draft.per_page if draft.style.kind != "front" else draft.n_leaves)),
+                n,
                 root=root,
                 mean=mean,
-                spread=self.profile.depth_spread,
+                spread=spread,
                 stride=draft.style.stride,
-                branching=style.branching,
+                branching=branching,
                 fresh_share=draft.style.fresh_share,
                 key=self.draw(CHAIN, number << 24),
             )

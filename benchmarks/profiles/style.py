@@ -259,7 +259,7 @@ def style_of(name: str) -> Style:
         by_offset="start" in pager,
         suffix=pick("suffix", ("", "", ".html", ".htm", ".aspx")),
         prefix=pick("edition", ("", "", "/web", "/portal", "/site")),
-        branching=pick("branching", (12, 14, 16)),
+        branching=pick("branching", (40, 60, 80)),
         folder=pick("folder", ("/sites/default/files", "/content/dam", "/wp-content/uploads", "/fileadmin", "/docs")),
         bare=pick("bare", ("/download", "/attachment", "/file", "/getmedia")),
         redirect=pick("redirect", ("/go", "/dl", "/r", "/node-file")),

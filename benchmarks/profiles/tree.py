@@ -151,8 +151,8 @@ def _tree(starts: NDArray[np.int64], parents: NDArray[np.int64], lengths: NDArra
 def _law(mean: float, spread: float) -> list[float]:
     """Return the distribution function of a negative binomial law on 0, 1, 2..., or Poisson's if the spread is small."""
     excess = spread * spread - mean
-    weights = [1.0]
-    while weights[-1] > 1e-7 * sum(weights) or len(weights) < mean:
+    weights, total = [1.0], 1.0
+    while weights[-1] > 1e-7 * total or len(weights) < mean:
         k = len(weights) - 1
         if excess > 0.01 * mean:
             size = mean * mean / excess
@@ -160,5 +160,5 @@ def _law(mean: float, spread: float) -> list[float]:
         else:
             ratio = mean / (k + 1)
         weights.append(weights[-1] * ratio)
-    total = sum(weights)
+        total += weights[-1]
     return [part / total for part in accumulate(weights)]

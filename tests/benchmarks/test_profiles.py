@@ -19,6 +19,7 @@ from scrapy_focus.web.mime import DATA_TYPES
 pytestmark = pytest.mark.slow
 
 HOST = "http://site.example"
+FRONTS = ("/highlights/", "/a-la-une/", "/im-blick/")  # folders of what is on home pages
 CRAWLED = {"cnis": 0.15, "insee": 0.015, "interieur": 0.0015, "okfn": 0.003, "psa_qa": 0.5, "who": 0.006}
 
 
@@ -112,7 +113,7 @@ def test_targets_are_below_some_sections(seen: Crawl) -> None:
     targets = seen.of(TARGET_MIMES)
     pages, rich = Counter[str](), Counter[str]()
     for path in seen.of(frozenset([HTML])):
-        section = "/".join(path.partition("?")[0].split("/")[:3])
+        section = next((name for name in FRONTS if name in path), "/".join(path.partition("?")[0].split("/")[:3]))
         pages[section] += 1
         rich[section] += any(link in targets or seen.answers[link].location in targets for link in seen.links[path])
     best = sorted((name for name in pages if pages[name] > 5), key=lambda name: rich[name] / pages[name])[::-1]
@@ -130,7 +131,7 @@ def test_pages_are_of_usual_size(seen: Crawl) -> None:
     """A page takes some kilobytes and has some dozens of links; ids are unique within it."""
     pages = seen.of(frozenset([HTML]))
     assert 3_000 < statistics.mean(seen.answers[path].size for path in pages) < 15_000
-    assert max(seen.answers[path].size for path in pages) < 30_000
+    assert max(seen.answers[path].size for path in pages) < 60_000
     assert 15 < statistics.mean(len(seen.links[path]) for path in pages) < 40
     for path in list(pages)[::20]:
         assert max(Counter(html.fromstring(seen.answers[path].body).xpath("//@id")).values(), default=1) == 1
@@ -138,7 +139,11 @@ def test_pages_are_of_usual_size(seen: Crawl) -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_is_met_at_a_twentieth(name: str) -> None:
-    """A site at a twentieth of its size has the counts and the density of its profile, and its depth within 0.7 clicks."""
+    """A site at a twentieth of its size has the counts and the density of its profile, and its depth within 0.7 clicks.
+
+    The deepest ones have it within 3 %. The standard deviation is that of the profile within three fifths, but where few
+    targets can be both so near and so far (``nces``, ``okfn``), or are on eight pages only (``psa_qa``).
+    """
     before = time.process_time()
     site = ProfileSite(PROFILES[name], scale=0.05)
     assert time.process_time() - before < 2
@@ -146,31 +151,47 @@ def test_every_profile_is_met_at_a_twentieth(name: str) -> None:
     assert site.n_pages == pytest.approx(wanted.pages, rel=0.03)
     assert site.n_targets == wanted.targets
     assert site.density == pytest.approx(wanted.density, rel=0.05)
-    assert site.depth == pytest.approx(wanted.depth, abs=0.7)
-    assert site.depth_spread == pytest.approx(wanted.depth_spread, rel=0.7)
+    assert site.depth == pytest.approx(wanted.depth, abs=0.7, rel=0.03)
+    if name not in ("nces", "okfn", "psa_qa"):
+        assert site.depth_spread == pytest.approx(wanted.depth_spread, rel=0.6)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("justice", 1.0), ("justice", 0.105), ("interieur", 0.006)])
+def test_targets_are_as_deep_as_published(name: str, scale: float) -> None:
+    """Sites of 6,000 addresses and more have targets 87 and 67 clicks away, a third less spread at most."""
+    site, published = ProfileSite(PROFILES[name], scale=scale), PROFILES[name]
+    assert site.depth == pytest.approx(published.depth, rel=0.03)
+    assert site.depth_spread == pytest.approx(published.depth_spread, rel=0.35)
 
 
 def test_the_eighteen_sites() -> None:
-    """There are eighteen profiles, by their names; the counts of eleven were published."""
+    """There are eighteen profiles, by their names, with the numbers of Table 1; eleven have the released counts."""
     assert len(PROFILES) == 18
     assert all(name == profile.name for name, profile in PROFILES.items())
-    assert Counter(profile.source for profile in PROFILES.values()) == {"released counts": 11, "assumed": 7}
+    assert Counter(profile.source for profile in PROFILES.values()) == {"released counts": 11, "Table 1": 7}
     bea = PROFILES["bea"]
     assert (bea.pages, bea.targets, bea.other) == (13_391, 16_053, 2_826)
+    assert (round(bea.density, 4), bea.depth, bea.depth_spread) == (0.3219, 5.73, 3.21)
+    ilo = PROFILES["ilo"]
+    assert (ilo.pages + ilo.targets, ilo.targets) == (990_710, 81_010)
+    assert {name for name, profile in PROFILES.items() if len(profile.languages) > 1} == {
+        "ilo", "insee", "oecd", "okfn", "psa_qa", "soumu", "who", "worldbank",
+    }  # fmt: skip
 
 
 def test_scaling_keeps_proportions() -> None:
-    """Counts shrink together, the density stays, and a small site is not deeper than it can be."""
+    """Counts shrink together, the density stays, and a small site is less deep: mean and spread shrink alike."""
     profile = PROFILES["interieur"]
     assert profile.scaled(1) == profile
     small = profile.scaled(0.1)
-    assert (small.pages, small.targets, small.other) == (88_387, 2_469, 9_426)
-    assert (small.density, small.depth) == (profile.density, profile.depth)
+    assert (small.pages, small.targets, small.other) == (88_387, 2_298, 9_426)
+    assert (small.density, small.depth, small.depth_spread) == (profile.density, profile.depth, profile.depth_spread)
     least = profile.scaled(1e-9)
     assert least.targets == 20
     assert least.pages >= 200
     assert least.targets / least.pages == pytest.approx(profile.targets / profile.pages, rel=0.01)
-    assert 3 <= least.depth < profile.depth
+    assert least.depth == pytest.approx(3 + least.pages / 50)
+    assert least.depth_spread / least.depth == pytest.approx(profile.depth_spread / profile.depth)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -191,7 +212,7 @@ def test_bytes_do_not_depend_on_the_process() -> None:
         for path in list(site.html_paths())[::50] + list(site.targets())[::50]:
             digest.update(path.encode())
             digest.update(site.fetch(path).body)
-    assert digest.hexdigest()[:16] == "6638749e97cd569d"
+    assert digest.hexdigest()[:16] == "ab4253a6d215c734"
 
 
 def test_seeds_and_scales_differ() -> None:
@@ -270,7 +291,7 @@ def test_variants_of_addresses_are_missing() -> None:
         ({"pages": 100}, "pages=100 is less than 200"),
         ({"other": -1}, "negative"),
         ({"density": 0.9}, r"not in \(0, 0\.6\]"),
-        ({"targets": 100}, "1 to 30, by another density"),
+        ({"targets": 100}, "1 to 60, by another density"),
         ({"depth": 2.0}, r"depth=2\.0"),
         ({"depth_spread": 0.0}, "depth_spread"),
         ({"languages": ("xx",)}, "languages"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -301,12 +302,13 @@ class Asked(BranchingBandit):
             self.said.append((self.coverage.found, self.expected_left()))
 
 
-@pytest.fixture(scope="module", params=[("cnis", 0.03), ("collectivites_locales", 0.05)])
+@pytest.fixture(scope="module", params=[("cnis", 0.03, 0.5), ("collectivites_locales", 0.05, 0.45)])
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RecordedSite:
-    """Return a recording of a synthetic site."""
-    name, scale = request.param
+    """Return a recording of a small synthetic site, with targets on about half of the pages."""
+    name, scale, density = request.param
+    profile = replace(PROFILES[name], density=density, depth=4.2, depth_spread=0.9)
     path: Path = tmp_path_factory.mktemp("left") / f"{name}.sqlite"
-    record_site(ProfileSite(PROFILES[name], scale=scale, seed=1), path, root="http://site.example/")
+    record_site(ProfileSite(profile, scale=scale, seed=1), path, root="http://site.example/")
     return RecordedSite(path)
 
 
