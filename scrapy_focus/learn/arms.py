@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+from scrapy_focus.core.abilities import PolicyTable
 
-    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+#: Title of the table of :func:`reward_tables`, and the names of its columns.
+REWARDS = "Mean rewards of groups of links"
+REWARD_COLUMNS = (
+    "groups with a reward", "mean", "deviation",
+    "best", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th",
+)  # fmt: skip
 
 
 class ArmStats:
@@ -115,6 +124,37 @@ def auer(stats: ArmStats, steps: int, *, alpha: float, epsilon: float = 1e-6) ->
     scores *= alpha
     scores += stats.means
     return scores
+
+
+def reward_tables(rewards: ArrayLike, pulls: ArrayLike) -> list[PolicyTable]:
+    """Return a table of one row: how many arms have a reward, and the mean rewards of these; none if no arm has one.
+
+    First the mean and the standard deviation over these arms, then the means of the ten best. It shows whether few arms
+    are much better than the others, as Table 6 and Figure 5 of the SB-CLASSIFIER paper do.
+
+    Parameters
+    ----------
+    rewards, pulls
+        Total reward of each arm, and its number of pulls, both of shape (n_arms,).
+
+    Examples
+    --------
+    >>> [table] = reward_tables([12.0, 0.0, 1.0], [4, 7, 1])
+    >>> dict(zip(table.columns, table.rows[0]))
+    {'groups with a reward': 2, 'mean': 2.0, 'deviation': 1.0, 'best': 3.0, '2nd': 1.0}
+    """
+    totals, counts = np.asarray(rewards, np.float64), np.asarray(pulls, np.float64)
+    means = np.sort(totals[totals > 0] / np.maximum(counts[totals > 0], 1))[::-1]
+    if not len(means):
+        return []
+    numbers = [float(means.mean()), float(means.std()), *means.tolist()]
+    row = (len(means), *(round(number, 4) for number in numbers[: len(REWARD_COLUMNS) - 1]))
+    return [PolicyTable(REWARDS, REWARD_COLUMNS[: len(row)], [row])]
+
+
+def rewards_in(tables: Sequence[PolicyTable]) -> tuple[float, ...]:
+    """Return the row of :func:`reward_tables` that is among some tables; ``()`` if there is none."""
+    return next((tuple(map(float, table.rows[0])) for table in tables if table.title == REWARDS and table.rows), ())
 
 
 def _read_only(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,13 +18,14 @@ from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
-from scrapy_focus.learn.arms import ArmHeaps, ArmStats, auer
+from scrapy_focus.learn.arms import ArmHeaps, ArmStats, auer, reward_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.frontier import Frontier, Ranked
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
@@ -145,6 +146,9 @@ class Bandit(Policy):
         pulls, mean = float(self.stats.pulls[pick.arm]), float(self.stats.means[pick.arm])
         sentence = f"{counted(pulls, 'link')} of group {pick.arm} with this one, {mean:.2g} finds each"
         return Reason(depth_of(pick), Part(sentence, {"arm": pick.arm, "pulls": pulls, "mean": mean}))
+
+    def tables(self) -> list[PolicyTable]:
+        return reward_tables(self.stats.sums, self.stats.pulls)
 
     def __getstate__(self) -> dict[str, Any]:
         made_again = ("_heaps", "_own_scores", "_seen", "_touched")  # from the stats and the frontier

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Memo, Outcome, Pick, Signal
@@ -325,6 +326,9 @@ class Revisits(Policy):
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         return self.new.best_arms(k)
+
+    def tables(self) -> list[PolicyTable]:
+        return self.new.tables()
 
     def expected_left(self) -> Left | None:
         return self.new.expected_left()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from configparser import ConfigParser
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from scrapy_focus import FilesGoal
 from scrapy_focus.lab.compare.page import page
 from scrapy_focus.lab.compare.repeat import Repeat
 from scrapy_focus.lab.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.lab.compare.tables import summary_json
 from scrapy_focus.lab.compare.words import goal_text, policy_text
 from scrapy_focus.lab.replay.metrics import METRICS
 from scrapy_focus.web.wanted import parse_types
@@ -135,6 +138,23 @@ def test_the_first_requests_have_tables(reader: Reader) -> None:
     shown = reader.text.partition("The first requests")[2].partition("Site by site")[0]
     assert all(f"Found after {requests} requests" in shown for requests in ("100", "300", "1,000"))
     assert "Where requests are lost" not in reader.text
+
+
+def test_rewards_of_groups_are_averaged_over_the_seeds() -> None:
+    """Only policies with groups are listed; a seed with fewer groups counts as 0, and one without a table not at all."""
+    made = comparison({"s": {"SB-CLASSIFIER": [20.0, 22.0, 21.0], "BFS": [50.0] * 3}})
+    assert "Rewards of groups" not in page(made, metric="requests_90", repeat=REPEAT, plots=False)
+    rows = [(2.0, 3.0, 1.0, 4.0, 2.0), (1.0, 1234.0, 0.0, 1234.0), ()]
+    made.runs[:3] = [replace(run, rewards=row) for run, row in zip(made.runs, rows, strict=False)]
+    assert made.rewards("s", "SB-CLASSIFIER") == [1.5, 618.5, 0.5, 619.0, 1.0]
+    assert made.rewards("s", "BFS") == []
+    shown = Reader(page(made, metric="requests_90", repeat=REPEAT, plots=False)).text
+    shown = shown.partition("Rewards of groups of links")[2].partition("All metrics")[0]
+    assert shown.split("10th")[1].split()[:8] == ["s", "SB-CLASSIFIER", "1.5", "618", "0.5", "619", "1", "-"]
+    [of_site] = json.loads(summary_json(made, "requests_90", REPEAT, []))["rewards"]
+    assert of_site == {
+        "site": "s", "policy": "SB-CLASSIFIER", "groups": 1.5, "mean": 618.5, "sd": 0.5, "best": [619.0, 1.0],
+    }  # fmt: skip
 
 
 def test_losses_stand_next_to_the_link_floor() -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.arms import ArmHeaps, ArmStats, auer
+from scrapy_focus.learn.arms import REWARD_COLUMNS, REWARDS, ArmHeaps, ArmStats, auer, reward_tables, rewards_in
 
 
 def table() -> ArmStats:
@@ -51,6 +51,28 @@ def test_means_are_rewards_per_pull() -> None:
     assert stats.pulls.tolist() == [3, 1, 0, 10]
     stats.earn(2, 4.0)
     assert stats.means[2] == 4.0
+
+
+def test_the_table_of_rewards_is_that_of_the_paper() -> None:
+    """Section 4.7 of SB-CLASSIFIER: mean and deviation over the groups with a reward, and the best mean rewards.
+
+    By hand: the means are 12 / 4 = 3, 1, 8 / 1 = 8 and none; (8 + 3 + 1) / 3 = 4 and ((16 + 1 + 9) / 3) ** 0.5 = 2.9439.
+    """
+    [table] = reward_tables([12.0, 1.0, 0.0, 8.0], [4, 1, 50, 1])
+    assert table.rows == [(3, 4.0, 2.9439, 8.0, 3.0, 1.0)]
+    assert table.columns == ("groups with a reward", "mean", "deviation", "best", "2nd", "3rd")
+    assert rewards_in([table._replace(title="Pages"), table]) == (3, 4.0, 2.9439, 8.0, 3.0, 1.0)
+
+
+def test_the_table_of_rewards_has_ten_groups_at_most() -> None:
+    """Without a reward there is no table, and of twelve groups the ten best are shown, while all count for the mean."""
+    assert reward_tables([0.0], [3]) == []
+    assert reward_tables([], []) == []
+    assert rewards_in([]) == ()
+    [table] = reward_tables(np.arange(13.0), np.ones(13))
+    assert table.title == REWARDS
+    assert table.columns == REWARD_COLUMNS
+    assert table.rows == [(12, 6.5, 3.4521, *range(12, 2, -1))]
 
 
 def test_a_pull_can_be_taken_back() -> None:

@@ -15,6 +15,7 @@ import pytest
 from scrapy_focus import ConfigError, Crawl, FilesGoal, ItemsGoal, Mission, memory_frontier
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.sites.portal.portal import TARGET_MIMES
+from scrapy_focus.learn.arms import rewards_in
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -338,6 +339,8 @@ def test_the_best_arms_are_named() -> None:
     assert sorted(best, key=lambda arm: -arm[1]) == best
     assert {name: (earned, pulls) for name, earned, pulls in best} == {MAIN: (6.0, 6), ASIDE: (3.0, 10)}
     assert bandit.best_arms(1) == best[:1]
+    means = sorted((earned / pulls for _, earned, pulls in bandit.best_arms(99)), reverse=True)
+    assert rewards_in(bandit.tables())[3:] == pytest.approx(means[:10], abs=1e-4)
 
 
 # Why

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, memory_frontier
+from scrapy_focus.learn.arms import rewards_in
 from scrapy_focus.policies.tagpath.offline import FIRST, QUEUE, TagPathOffline
 from tests.made import failure, fetch, file, link, page
 from tests.policies.test_informed import Known, told
@@ -190,6 +191,7 @@ def test_why() -> None:
     }
     assert policy.explain(crawl.next()) == {"kind": "page", "tag_path": LIST, "pulls": 0.0, "benefit": 0.0}
     assert policy.best_arms(5) == [(NAV, 1.0, 2)]
+    assert rewards_in(policy.tables()) == (1, 0.5, 0.0, 0.5)
 
 
 @pytest.mark.parametrize("stored_after", [2, 9])

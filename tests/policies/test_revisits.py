@@ -122,6 +122,7 @@ def test_what_appears_on_a_known_page_goes_before_what_may_be_old() -> None:
     assert np.mean(delays) < 3 * HOUR
     earned = [reward for name, reward, _ in policy.best_arms(10) if name.startswith("new on a known page: ")]
     assert sum(earned) > 70, "they have arms of their own"
+    assert policy.tables() == policy.new.tables() != []
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, State, memory_frontier
-from scrapy_focus.learn.arms import auer
+from scrapy_focus.learn.arms import auer, rewards_in
 from scrapy_focus.learn.text import char_pairs
 from scrapy_focus.policies.tagpath.policy import FIRST, PROBES, TARGETS, TagPath
 from tests.made import fetch, file, link, page
@@ -322,6 +322,7 @@ def test_the_best_arms_are_named() -> None:
             policy.stats.pull(arm)
     assert policy.best_arms(5) == [(MAIN, 8.0, 4), (NAV, 1.0, 2)]
     assert policy.best_arms(1) == [(MAIN, 8.0, 4)]
+    assert rewards_in(policy.tables()) == (2, 1.25, 0.75, 2.0, 0.5)
 
 
 def test_defaults_are_those_of_the_paper() -> None:

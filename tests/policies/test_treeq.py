@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, Mission, ResumeError, State, memory_frontier
 from scrapy_focus.lab.replay.simulate import simulate
+from scrapy_focus.learn.arms import rewards_in
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -105,6 +106,7 @@ def test_every_page_is_fetched_once(mode: Any, preset: str) -> None:
     if policy.chooses_in_tree:
         assert policy.tree.counts.sum() > 0
         assert all(name for name, _, _ in policy.best_arms(3))
+        assert rewards_in(policy.tables())[0] == np.count_nonzero(policy.tree.means > 0)
 
 
 def test_the_best_representative_is_chosen() -> None:

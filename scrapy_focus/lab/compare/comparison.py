@@ -158,6 +158,16 @@ class Comparison:
             failed=len(runs) - len(values),
         )
 
+    def rewards(self, site: str, policy: str) -> list[float]:
+        """Return the rewards of groups of links at the end of the crawls, as
+        :func:`~scrapy_focus.learn.arms.reward_tables`, averaged over the seeds; none if the policy has no such table.
+
+        A crawl with fewer groups than another counts as 0 from there on.
+        """
+        rows = [run.rewards for run in self.of(site, policy) if run.rewards]
+        width = max(map(len, rows), default=0)
+        return [float(np.mean([row[i] if i < len(row) else 0.0 for row in rows])) for i in range(width)]
+
     def table(self, metric: str) -> dict[tuple[str, str], Cell]:
         """Return mean and standard deviation of a metric, by site and policy."""
         check_metric(metric, self.metrics)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
+from scrapy_focus.core.table_lines import text_of
 from scrapy_focus.finders.kit.sheets.environment import environment
 from scrapy_focus.finders.kit.sheets.tables import Cell, Row, Table
 from scrapy_focus.lab.compare import plots as drawing
@@ -31,6 +32,7 @@ from scrapy_focus.lab.compare.words import (
     warnings_of,
 )
 from scrapy_focus.lab.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS
+from scrapy_focus.learn.arms import REWARD_COLUMNS, REWARDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,6 +113,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         table=_table(comparison, metric),
         first=_tables(comparison, first),
         losses=_losses(comparison),
+        rewards=_rewards(comparison),
         differences=_differences(comparison, metric),
         left_out=_left_out(comparison, metric),
         plots=plots,
@@ -182,6 +185,18 @@ def _losses(comparison: Comparison) -> Table | None:
         "the first stage ends at half."
     )
     return Table("losses", caption, ["Site", "Policy", *STAGES.values()], rows) if rows else None
+
+
+def _rewards(comparison: Comparison) -> Table | None:
+    """Return the rewards of groups of links at the end of each policy that has such groups; ``None`` if none has."""
+    rows = []
+    for site in comparison.sites:
+        for policy in comparison.labels:
+            if numbers := comparison.rewards(site, policy):
+                texts = [*map(text_of, numbers), *["-"] * (len(REWARD_COLUMNS) - len(numbers))]
+                rows.append(Row(site, [Cell(_starred(comparison, policy), "name"), *map(Cell, texts)]))
+    caption = f"{REWARDS} at the end of a crawl, averaged over the seeds."
+    return Table("rewards", caption, ["Site", "Policy", *REWARD_COLUMNS], rows) if rows else None
 
 
 def _means(comparison: Comparison, site: str, metric: str) -> Row:

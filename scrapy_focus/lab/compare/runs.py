@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.abilities import ShowsTables
+from scrapy_focus.core.contract import tables_of
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.core.goal import types_of
 from scrapy_focus.core.mission import Mission
@@ -38,6 +40,7 @@ from scrapy_focus.lab.replay.latency import Constant, LogNormal, Recorded
 from scrapy_focus.lab.replay.metrics import summary
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.learn.arms import rewards_in
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
@@ -121,6 +124,7 @@ class Run:
     metrics: dict[str, float] = field(default_factory=dict)  # by key, as Comparison.metrics; empty if it failed
     curve: Curve | None = None
     visits: VisitCurve | None = None  # if crawls are judged by importance
+    rewards: tuple[float, ...] = ()  # of groups of links at the end, as reward_tables(); () without any
     stopped: str = ""  # why the crawl was over; "": nothing was left
     elapsed: float = 0.0  # seconds that the simulation took
     error: str = ""  # the traceback, if it failed
@@ -146,6 +150,7 @@ class Runner:
         """Make a crawl; an exception becomes the error of the run."""
         started, facts, conditions = perf_counter(), None, self.conditions
         metrics: dict[str, float] = {}
+        rewards: tuple[float, ...] = ()
         curve, visits, stopped, error = None, None, "", ""
         try:
             site, truth, importance = self._site(task.path)
@@ -153,9 +158,9 @@ class Runner:
                 name=task.site, path=task.path, roots=list(site.meta["roots"]), completeness=site.completeness(),
                 exhaustive=truth.exhaustive, importance=None if importance is None else importance.facts,
             )  # fmt: skip
-            goal = copy.deepcopy(conditions.goal)
+            goal, policy = copy.deepcopy(conditions.goal), task.policy.make()
             harvest = simulate(
-                task.policy.make(),
+                policy,
                 goal,
                 site,
                 budget=conditions.budget,
@@ -167,6 +172,9 @@ class Runner:
                 truth=truth,
             )
             metrics, curve, stopped = summary(harvest), curve_of(harvest), harvest.stopped
+            if isinstance(policy, ShowsTables):
+                with suppress(Exception):  # a table that fails ends no live crawl either
+                    rewards = rewards_in(tables_of(policy))
             if importance is not None:
                 visited = importance.visits(harvest)
                 metrics |= {key: float(metric.of(visited)) for key, metric in IMPORTANCE_METRICS.items()}
@@ -177,7 +185,7 @@ class Runner:
             error = traceback.format_exc()
         run = Run(
             site=task.site, policy=task.policy.label, seed=task.seed, metrics=metrics, curve=curve, visits=visits,
-            stopped=stopped, elapsed=perf_counter() - started, error=error,
+            rewards=rewards, stopped=stopped, elapsed=perf_counter() - started, error=error,
         )  # fmt: skip
         return run, facts
 

@@ -173,6 +173,7 @@ def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Seq
         "metrics": {key: _metric(about) for key, about in comparison.metrics.items()},
         "table": _cells(comparison),
         "paired": _contrasts(comparison),
+        "rewards": _rewards(comparison),
         "failures": [
             {"site": run.site, "policy": run.policy, "seed": run.seed, "error": run.error}
             for run in comparison.failures
@@ -194,6 +195,23 @@ def _contrasts(comparison: Comparison) -> list[dict[str, Any]]:
         {"metric": key, "policy": policy, **_contrast(contrast)}
         for key in comparison.metrics
         for policy, contrast in comparison.paired(key).items()
+    ]
+
+
+def _rewards(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the rewards of groups of links, for each site and policy that has such groups."""
+    return [
+        {
+            "site": site,
+            "policy": policy,
+            "groups": numbers[0],
+            "mean": numbers[1],
+            "sd": numbers[2],
+            "best": numbers[3:],
+        }
+        for site in comparison.sites
+        for policy in comparison.labels
+        if (numbers := comparison.rewards(site, policy))
     ]
 
 

@@ -23,6 +23,7 @@ from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.reason import Part, Reason, depth_of, reads_like
 from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.arms import reward_tables
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.learn.text import GramProjector
@@ -419,7 +420,9 @@ class BranchingBandit(Policy):
         return Placement(arm, 0.0, pick.memo, "RENDER")
 
     def tables(self) -> list[PolicyTable]:
-        return [self.rendered_templates()] if self.templates.seen else []
+        pulls, rewards = self._totals[: self.arms.n_arms].T
+        rendered = [self.rendered_templates()] if self.templates.seen else []
+        return [*rendered, *reward_tables(rewards, pulls)]
 
     def rendered_templates(self) -> PolicyTable:
         """Return the statistics of the templates of pages with scripts, those with most renderings first."""

@@ -22,6 +22,7 @@ from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import counted
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Link, Placement, State
+from scrapy_focus.learn.arms import reward_tables
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.hostbandit.features import (
     PARENTS,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.frontier import Drawn, Frontier, Keeps, Ranked
     from scrapy_focus.core.mission import Mission, Topic
     from scrapy_focus.core.types import Outcome, Pick
@@ -660,6 +662,9 @@ class HostBandit(Policy):
         hosts = self.hosts
         best = sorted(hosts.names, key=lambda arm: (-hosts.good[arm], arm))[:k]
         return [(hosts.names[arm], hosts.good[arm], round(hosts.good[arm] + hosts.bad[arm])) for arm in best]
+
+    def tables(self) -> list[PolicyTable]:
+        return reward_tables(self.hosts.good, np.add(self.hosts.good, self.hosts.bad))
 
     @property
     def _drawn(self) -> Drawn:

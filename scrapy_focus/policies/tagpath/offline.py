@@ -17,7 +17,7 @@ from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement
-from scrapy_focus.learn.arms import ArmStats
+from scrapy_focus.learn.arms import ArmStats, reward_tables
 from scrapy_focus.policies.tagpath.groups import GroupsTagPaths
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.policies.tagpath.policy import SHOWN
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
 QUEUE = 0  # links found in the learning phase: first in, first out
@@ -188,6 +189,9 @@ class TagPathOffline(GroupsTagPaths, Informed):
         sums, pulls = self.stats.sums, self.stats.pulls
         best = [int(arm) for arm in np.argsort(-sums, kind="stable")[:k] if sums[arm] > 0]
         return [(self._names[arm], float(sums[arm]), int(pulls[arm])) for arm in best]
+
+    def tables(self) -> list[PolicyTable]:
+        return reward_tables(self.stats.sums, self.stats.pulls)
 
     def _benefits(self, n_arms: int) -> NDArray[np.float64]:
         """Return the value of each arm, shape (n_arms,); groups that appeared after the learning phase have 0."""

@@ -22,7 +22,7 @@ from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
-from scrapy_focus.learn.arms import ArmStats, auer
+from scrapy_focus.learn.arms import ArmStats, auer, reward_tables
 from scrapy_focus.learn.classifier import Model, OnlineClassifier
 from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.policies.tagpath.groups import GroupsTagPaths
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Memo, Outcome, Pick
@@ -309,6 +310,9 @@ class TagPath(GroupsTagPaths):
         sums, pulls = self.stats.sums, self.stats.pulls
         best = [int(arm) for arm in np.argsort(-sums, kind="stable")[:k] if sums[arm] > 0]
         return [(self._names[arm], float(sums[arm]), int(pulls[arm])) for arm in best]
+
+    def tables(self) -> list[PolicyTable]:
+        return reward_tables(self.stats.sums, self.stats.pulls)
 
     def _classify(self, link: Link, *, seed: bool) -> int | None:
         """Return ``TARGETS``, ``PROBES``, or ``FIRST`` for a page, whichever its cluster; ``None`` gives a link up."""

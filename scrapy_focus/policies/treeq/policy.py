@@ -20,6 +20,7 @@ from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.parameters import configurable, parameter
 from scrapy_focus.core.reason import Part, Reason, depth_of
 from scrapy_focus.core.types import Placement, State
+from scrapy_focus.learn.arms import reward_tables
 from scrapy_focus.policies.domains import ClosedHosts
 from scrapy_focus.policies.topical import TopicPolicy
 from scrapy_focus.policies.treeq.chances import Chances
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.abilities import PolicyTable
     from scrapy_focus.core.frontier import Frontier, Keeps, Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
 
@@ -300,6 +302,9 @@ class TreeQ(TopicPolicy):
         means, counts = self.tree.means, self.tree.counts
         best = [int(leaf) for leaf in np.argsort(-means, kind="stable")[:k] if means[leaf] > 0]
         return [(self.describe(leaf), float(means[leaf] * counts[leaf]), int(counts[leaf])) for leaf in best]
+
+    def tables(self) -> list[PolicyTable]:
+        return reward_tables(self.tree.means * self.tree.counts, self.tree.counts)
 
     def describe(self, leaf: int) -> str:
         """Describe the links of a leaf of the tree: features with their lower and upper bounds."""
