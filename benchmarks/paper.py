@@ -12,7 +12,8 @@ use information that no real crawl has. ::
     python benchmarks/paper.py crawlers sites/sklearn2.sqlite sites/lily.sqlite
     python benchmarks/paper.py parameters sites/sklearn2.sqlite sites/lily.sqlite
     python benchmarks/paper.py variants sites/sklearn2.sqlite sites/lily.sqlite
-    python benchmarks/paper.py record-profiles --scale 0.05 --out profiles
+    python benchmarks/paper.py groups sites/sklearn2.sqlite sites/lily.sqlite
+    python benchmarks/paper.py record-profiles --scale 1 --requests 6000 --out profiles
     python benchmarks/paper.py crawlers profiles/*.sqlite
 """
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profiles.profiles import PROFILES, ProfileSite
+from scrapy_focus.core.table_lines import text_of
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.lab.compare.comparison import compare
 from scrapy_focus.lab.compare.pairs import paired
@@ -36,6 +39,7 @@ from scrapy_focus.lab.recordings.importers.folder import record_site
 from scrapy_focus.lab.replay.metrics import METRICS
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.replay.truth import SiteTruth
+from scrapy_focus.learn.arms import REWARD_COLUMNS, rewards_in
 from scrapy_focus.policies.tagpath.policy import PROBES, TARGETS, TagPath
 
 if TYPE_CHECKING:
@@ -160,6 +164,27 @@ def _misclassified(confusion: NDArray[np.float64]) -> float:
     return 100 * float((known[0, 1] + known[1, 0]) / known.sum())
 
 
+def groups(paths: Sequence[Path], seeds: int) -> None:
+    """Print the mean rewards of the groups of SB-CLASSIFIER at the end of its crawls, as Figure 5 and Table 6: averages
+    over the seeds, and the share of the finds that the group with the best mean brought.
+    """
+    print(f"| site | {' | '.join(REWARD_COLUMNS)} | finds of the best |")
+    print("|---" + "|--:" * (len(REWARD_COLUMNS) + 1) + "|")
+    for path in paths:
+        found = [_groups(path, seed) for seed in range(seeds)]
+        *numbers, share = (statistics.fmean(values) for values in zip(*found, strict=True))
+        print(f"| {path.stem} | {' | '.join(map(text_of, numbers))} | {share:.1%} |", flush=True)
+
+
+def _groups(path: Path, seed: int) -> list[float]:
+    """Return the rewards of groups after a crawl, 0 for groups that it does not have, and the share of the best one."""
+    policy = TagPath(blocked=())
+    simulate(policy, FilesGoal(), path, seed=seed, ignored=())
+    numbers, stats = rewards_in(policy.tables()), policy.stats
+    share = float(stats.sums[stats.means.argmax()] / max(stats.sums.sum(), 1))
+    return [*numbers, *[0.0] * (len(REWARD_COLUMNS) - len(numbers)), share]
+
+
 def record_profiles(scale: float, requests: float, out: Path, names: Sequence[str]) -> None:
     """Record the synthetic sites, of so many requests each at most, and print their properties."""
     out.mkdir(parents=True, exist_ok=True)
@@ -213,6 +238,9 @@ def main() -> None:
         subparser.add_argument("--seeds", type=int, default=5)
         if command != "variants":
             subparser.add_argument("--jobs", type=int, default=2)
+    subparser = commands.add_parser("groups")
+    subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
+    subparser.add_argument("--seeds", type=int, default=5)
     subparser = commands.add_parser("record-profiles")
     subparser.add_argument("names", metavar="PROFILE", nargs="*", choices=[[], *PROFILES])
     subparser.add_argument("--scale", type=float, default=0.05)
@@ -223,6 +251,8 @@ def main() -> None:
         record_profiles(options.scale, options.requests, options.out, options.names)
     elif options.command == "variants":
         variants(options.paths, options.seeds)
+    elif options.command == "groups":
+        groups(options.paths, options.seeds)
     else:
         (crawlers if options.command == "crawlers" else parameters)(options.paths, options.seeds, options.jobs)
 
