@@ -41,7 +41,7 @@ import numpy as np
 import news
 from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
 from scrapy_focus.lab.recordings.format import RecordedPage, RecordedSite
-from scrapy_focus.lab.replay.foraging import SentNotes, births_of, foraging
+from scrapy_focus.lab.replay.foraging import WINDOW, SentNotes, births_of, foraging
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.lab.replay.truth import SiteTruth
 from scrapy_focus.lab.sites.news.html import section_name
@@ -54,6 +54,8 @@ from scrapy_focus.web import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from scrapy_focus import Goal, Page, Policy
     from scrapy_focus.goals.news import Content
@@ -85,6 +87,7 @@ class Task(NamedTuple):
     policy: str
     seed: int
     days: float
+    draw: int = 0  # which first weights
 
 
 _read_of: dict[int, Content] = {}  # of the site that is crawled: what goals read of each answer
@@ -163,8 +166,11 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
     "fixed": partial(Foragers, mode="fixed", order="random"),
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
+    "RL as printed": partial(
+        Foragers, mode="RL", preset="palotai-2005", rules={"normalised": False, "centred": False}
+    ),
 }
-SINGLE = tuple(FORAGERS)
+SINGLE = tuple(FORAGERS)[:-1]
 FORAGERS |= {
     "learned, by host": partial(Foragers, mode="learned", territory="host"),
     "WL 2005, by host": partial(Foragers, mode="WL", preset="palotai-2005", territory="host"),
@@ -213,7 +219,7 @@ def crawl(task: Task, site: RecordedSite, truth: SiteTruth) -> dict[str, Any]:
     started = time.process_time()
     harvest = simulate(
         crawler, notes or goal, site, budget=Budget(seconds=task.days * DAY, rate=f"{task.rate}/day"),
-        latency=experiment.latency, seed=task.seed, mission=mission, ignored=(), truth=truth,
+        latency=experiment.latency, seed=task.seed + 100 * task.draw, mission=mission, ignored=(), truth=truth,
     )  # fmt: skip
     cpu = time.process_time() - started
     births = births_of(site, FIRST, task.days * DAY - END)
@@ -226,9 +232,21 @@ def crawl(task: Task, site: RecordedSite, truth: SiteTruth) -> dict[str, Any]:
         "sent efficiency, 3 h": found.sent_efficiency.mean, "relative found": found.relative_found,
         "freshness": found.freshness, "age": found.age / HOUR, "born": news_of.born, "recall": news_of.recall,
         "mean": news_of.mean / HOUR, "median": news_of.median / HOUR, "90 %": news_of.late / HOUR, "cost": found.cost,
+        **unevenness(found.download_efficiency.windows),
         "foragers": len(crawler.fleet) if isinstance(crawler, Foragers) else 1,
         "ms": 1000 * cpu / max(1, harvest.requests),
     }  # fmt: skip
+
+
+def unevenness(windows: NDArray[np.float64]) -> dict[str, float]:
+    """Return how much the download efficiency of windows of 3 hours differs, without the first day."""
+    day = round(DAY / WINDOW)
+    later = windows[day:]
+    if np.isnan(later).all():
+        return {"peak": math.nan, "deviation": math.nan, "growth": math.nan}
+    mean = np.nanmean(later)
+    first, last = np.nanmean(later[:day]), np.nanmean(later[-day:])
+    return {"peak": np.nanmax(later) / mean, "deviation": np.nanstd(later) / mean, "growth": last / first}
 
 
 def crawl_all(folder: Path, tasks: Sequence[Task], lines: Path | None) -> list[dict[str, Any]]:
@@ -258,6 +276,9 @@ MEASURES: dict[str, tuple[str, float, float]] = {  # format, and the published v
     "relative found": (".3f", 0.05, 0.058),
     "freshness": (".3f", 0.74, 0.70),
     "age": (".2f", 1.56, 1.79),
+    "peak": (".2f", math.nan, math.nan),
+    "deviation": (".2f", math.nan, math.nan),
+    "growth": (".2f", math.nan, math.nan),
     "recall": (".3f", math.nan, math.nan),
     "mean": (".2f", math.nan, math.nan),
     "median": (".2f", math.nan, math.nan),
@@ -268,7 +289,8 @@ MEASURES: dict[str, tuple[str, float, float]] = {  # format, and the published v
 }
 UNITS = {
     "age": "age, h", "mean": "delay: mean, h", "median": "delay: median, h", "90 %": "delay: 90 %, h",
-    "cost": "requests for each relevant",
+    "cost": "requests for each relevant", "peak": "highest 3 h by their mean", "deviation": "deviation of 3 h by it",
+    "growth": "last day by the second",
 }  # fmt: skip
 
 
@@ -293,7 +315,7 @@ def paper_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 def order(of: Mapping[str, Sequence[Mapping[str, Any]]], name: str, published: Sequence[float]) -> str:
     """Return how many seeds have a measure for WL and RL in the published order: "4 of 5"."""
-    pairs = [{run["seed"]: run[name] for run in of.get(f"{mode} 2005", ())} for mode in ("WL", "RL")]
+    pairs = [{(run["seed"], run.get("draw")): run[name] for run in of.get(f"{mode} 2005", ())} for mode in ("WL", "RL")]
     both = pairs[0].keys() & pairs[1].keys()
     if not both or not all(map(math.isfinite, published)):
         return ""
@@ -355,8 +377,13 @@ def done_before(lines: Path | None) -> dict[Task, dict[str, Any]]:
             run = json.loads(line)
         except ValueError:
             continue
-        done[Task(*(run[name] for name in Task._fields))] = run
+        done[task_of(run)] = run
     return done
+
+
+def task_of(run: Mapping[str, Any]) -> Task:
+    """Return what was run."""
+    return Task(**{name: run[name] for name in Task._fields if name in run})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -368,6 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--policies", nargs="+", choices=POLICIES, help="which policies (those of the experiment)")
     parser.add_argument("--days", type=float, help="how long (paper: 6, news: 4)")
     parser.add_argument("--seeds", type=int, default=5, help="how many sites of each kind (5)")
+    parser.add_argument("--draws", type=int, default=1, help="crawls of each site, with other first weights (1)")
     parser.add_argument("--folder", type=Path, default=Path("news-sites"), help="where recordings are (news-sites)")
     parser.add_argument("--jobs", type=int, default=1, help="sites at a time (1); 0: in this process")
     parser.add_argument("--lines", type=Path, help="file to append each run to, as JSON")
@@ -375,11 +403,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     experiment = EXPERIMENTS[options.experiment]
     days = options.days or experiment.days
     tasks = [
-        Task(options.experiment, site, rate, policy, seed, days)
+        Task(options.experiment, site, rate, policy, seed, days, draw)
         for seed in range(options.seeds)
         for site in options.sites or experiment.sites
         for rate in options.rates or experiment.rates
         for policy in options.policies or experiment.policies
+        for draw in range(options.draws)
     ]
     runs = done_before(options.lines)
     missing = [task for task in tasks if task not in runs]
@@ -387,7 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with ProcessPoolExecutor(options.jobs or 1) as pool:
         crawl_site = partial(crawl_all, options.folder, lines=options.lines)
         for done in (pool.map if options.jobs else map)(crawl_site, sites):
-            runs |= {Task(*(run[name] for name in Task._fields)): run for run in done}
+            runs |= {task_of(run): run for run in done}
     tasks.sort(key=lambda task: (task.rate, task.seed))
     shown = [runs[task] for task in tasks]
     print(paper_table(shown) if options.experiment == "paper" else news_table(shown))

@@ -1,30 +1,38 @@
-"""Properties of the graph of the synthetic news site: by default, as a small world, and rewired.
+"""Whether the synthetic news site, recorded sites and Wikispeedia are scale-free small worlds.
 
 Measured, on the graph of all pages that links lead to from the first page at an instant: exponents of the power laws of
 degrees, clustering, and average path length. Palotai, Farkas and Lőrincz (2005) give these figures for the Web as their
 foragers found it. Exponents are slopes of a line through the logarithms of a histogram with 14 bins of growing width.
 Clustering is the mean of that of each page with two neighbours at least, where links have no direction. Paths follow the
-direction of links, from 300 pages drawn at random to all that can be reached from each. ::
+direction of links, from 300 pages drawn at random to all that can be reached from each.
 
-    python benchmarks/news_graph.py                        # all, 10 seconds
+``Manner(rewired=True)`` rewires the links between articles of a news site, which still lead to earlier articles only.
+Recorded sites and Wikispeedia are rewired as in the paper: the ends of all links are permuted. ::
+
+    python benchmarks/news_graph.py                        # all news sites, 10 seconds
     python benchmarks/news_graph.py --sites small rewired --seeds 3
+    python benchmarks/news_graph.py --recorded sites/ghc.sqlite sites/statsm.sqlite wikispeedia.tar.xz
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
+from scrapy_focus.lab.recordings.format import RecordedSite
+from scrapy_focus.lab.replay.importance_metrics import page_links, pages_of
 from scrapy_focus.lab.sites.news.plan import BEGIN, DAY, Manner
 from scrapy_focus.lab.sites.news.site import NewsSite
+from wikispeedia import read_web
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -69,6 +77,34 @@ def graph(site: NewsSite, at: float) -> csr_array:
     return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(ids), len(ids)))
 
 
+def recorded(path: Path) -> csr_array:
+    """Return which pages link to which, of a recorded site or of Wikispeedia's archive."""
+    if path.suffix != ".sqlite":
+        targets = read_web(path, 0).targets
+        source = np.repeat(np.arange(len(targets)), [len(each) for each in targets])
+        return between(source, np.concatenate([np.array(each, np.int64) for each in targets]), len(targets))
+    site = RecordedSite(path)
+    source = np.repeat(np.arange(site.n_urls), np.diff(site.starts[: site.n_urls + 1]))
+    links = page_links(source, site.targets[: len(source)], is_page=pages_of(site), redirect=site.redirect)
+    linked, numbers = np.unique([links.source, links.target], return_inverse=True)
+    return between(*numbers.reshape(2, -1), len(linked))
+
+
+def between(source: NDArray[np.int64], target: NDArray[np.int64], n: int) -> csr_array:
+    """Return the graph of n pages with these links, each pair once and none to the page itself."""
+    links = csr_array((np.ones(len(source)), (source, target)), shape=(n, n))
+    links.setdiag(0)
+    links.eliminate_zeros()
+    links.data[:] = 1
+    return links
+
+
+def permuted(links: csr_array, rng: np.random.Generator) -> csr_array:
+    """Return a graph with the ends of all links permuted; those that coincide afterwards become one."""
+    source, target = links.nonzero()
+    return between(source, rng.permutation(target), links.shape[0])
+
+
 def exponent(degrees: NDArray[np.float64]) -> float:
     """Return the exponent of the power law of degrees; those of 0 are left aside."""
     some = degrees[degrees > 0]
@@ -103,18 +139,30 @@ def figures(links: csr_array) -> Figures:
     )  # fmt: skip
 
 
+def lines_of(names: Sequence[str], recordings: Sequence[Path], seeds: int) -> Iterator[tuple[str, Sequence[Figures]]]:
+    """Yield the name and the figures of each kind of graph: by news sites, or by permutations of a recorded one."""
+    for name in names:
+        sites = (NewsSite(SITES[name], seed=seed, days=4.0) for seed in range(seeds))
+        yield name, [figures(graph(site, BEGIN + 3 * DAY)) for site in sites]
+    for path in recordings:
+        links, name = recorded(path), path.name.partition(".")[0]
+        yield name, [figures(links)]
+        yield f"{name}, rewired", [figures(permuted(links, np.random.default_rng(seed))) for seed in range(seeds)]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sites", nargs="+", choices=SITES, default=[*SITES], help="which sites")
-    parser.add_argument("--seeds", type=int, default=1, help="how many sites of each kind (1)")
+    parser.add_argument("--sites", nargs="+", choices=SITES, help="which news sites (all, if none is recorded)")
+    parser.add_argument("--recorded", type=Path, nargs="+", default=[], help="recordings, or Wikispeedia's archive")
+    parser.add_argument("--seeds", type=int, default=1, help="how many news sites of each kind, or permutations (1)")
     options = parser.parse_args(arguments)
     print("| site | pages | links | out | in | clustering | path |\n|---|" + "--:|" * 6)
     for line in PAPER:
         print(f"| {line} |")
-    for name in options.sites:
-        sites = (NewsSite(SITES[name], seed=seed, days=4.0) for seed in range(options.seeds))
-        found = Figures(*np.mean([figures(graph(site, BEGIN + 3 * DAY)) for site in sites], axis=0).tolist())
+    names = options.sites or ([] if options.recorded else [*SITES])
+    for name, graphs in lines_of(names, options.recorded, options.seeds):
+        found = Figures(*np.mean(graphs, axis=0).tolist())
         print(
             f"| {name} | {found.pages:,.0f} | {found.links:,.0f} | {found.out:.2f} | {found.into:.2f} | "
             f"{found.clustering:.3f} | {found.path:.2f} |"

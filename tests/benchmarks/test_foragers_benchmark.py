@@ -6,6 +6,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import foragers
@@ -82,6 +83,26 @@ def test_directions_are_counted_by_seed() -> None:
     ages["RL 2005"].append({"seed": 0, "age": 2.5})
     assert foragers.order(ages, "age", (1.56, 1.79)) == "1 of 2"
     assert foragers.order({}, "age", (1.56, 1.79)) == ""
+
+
+def test_windows_without_the_first_day_say_how_even_a_crawl_is() -> None:
+    """After a first day, one of 1 and 3 in turn, and one of 4: their mean is 3, and the last day has twice the second.
+
+    Squares of the differences from 3 are 4, 0 and 1, half of these 1: their mean is 1.5.
+    """
+    windows = np.array([50.0] * 8 + [1.0, 3.0] * 4 + [4.0] * 8)
+    assert foragers.unevenness(windows) == {
+        "peak": pytest.approx(4 / 3), "deviation": pytest.approx(1.5**0.5 / 3), "growth": pytest.approx(2.0),
+    }  # fmt: skip
+    assert np.isnan([*foragers.unevenness(windows[:8]).values()]).all()
+
+
+def test_first_weights_are_drawn_again(sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two crawls of one site differ only by chance."""
+    made(sites, tmp_path, "paper", "RL 2005", "--draws", "2", capsys=capsys)
+    first, second = map(json.loads, (tmp_path / "runs.jsonl").read_text().splitlines())
+    assert [(run["seed"], run["draw"]) for run in (first, second)] == [(0, 0), (0, 1)]
+    assert first["sent"] != second["sent"]
 
 
 def test_a_benchmark_is_resumed(

@@ -100,6 +100,17 @@ def test_what_is_measured_is_right() -> None:
     assert news_graph.exponent(degrees[degrees < 1000]) == pytest.approx(2.5, abs=0.25)
 
 
+def test_the_ends_of_links_are_permuted() -> None:
+    """Each page keeps its number of links from it and to it; what coincides or leads to itself is one or none."""
+    links = news_graph.between(np.arange(40).repeat(2), (np.arange(40)[:, None] + [1, 7]).ravel() % 40, 40)
+    found = news_graph.permuted(links, np.random.default_rng(0))
+    assert (links != found).nnz
+    assert links.nnz - 10 <= found.nnz <= links.nnz == 80
+    assert found.sum(axis=1).max() == found.sum(axis=0).max() == 2
+    twice = news_graph.between(np.array([0, 0, 1, 1]), np.array([1, 1, 1, 0]), 2)
+    assert twice.toarray().tolist() == [[0, 1], [1, 0]]
+
+
 def test_topical_articles_use_the_words_of_their_topics() -> None:
     """In text and title: two of one topic share more words than two of different sections."""
     site = NewsSite(manner(topical=True, topics=8), days=1.0)

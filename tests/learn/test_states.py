@@ -27,9 +27,9 @@ def texts(n: int = 40, first: int = 0) -> list[str]:
     return [text_on(TOPICS[i % 4], first + i) for i in range(n)]
 
 
-def fitted(sample: list[str], k: int = 8, seed: int = 0) -> TextStates:
+def fitted(sample: list[str], k: int = 8, seed: int = 0, *, centred: bool = True) -> TextStates:
     """Return states whose sample these texts are."""
-    states = TextStates(k=k, sample=len(sample), seed=seed)
+    states = TextStates(k=k, sample=len(sample), seed=seed, centred=centred)
     for text in sample:
         states.state_of(text)
     return states
@@ -57,6 +57,19 @@ def test_states_by_hand() -> None:
     found = sorted(states.state_of("bb unseen").tolist())
     assert found == pytest.approx(sorted([math.tanh((b / 2 - mean) / deviation), math.tanh(-1)]), abs=1e-5)
     assert sorted(states.state_of("cc").tolist()) == pytest.approx([math.tanh(-1), math.tanh(1)], abs=1e-5)
+
+
+def test_plain_states_by_hand() -> None:
+    """As printed in section 3.1.2, the tangent of P(group | text): of "bb unseen" half of .99963, that of "bb".
+
+    A link without known words leads halfway from the mean of the sample, .4999 of each group, to its page.
+    """
+    states = fitted(["aa aa bb", "cc"], k=2, centred=False)
+    assert sorted(states.sampled().ravel().tolist()) == pytest.approx([0, 0, 0.761492, 0.761543], abs=2e-6)
+    assert sorted(states.state_of("bb unseen").tolist()) == pytest.approx([0, 0.461973], abs=2e-6)
+    again = Classes().loads(Classes().dumps(fitted(["aa aa bb", "cc"], k=2, centred=False)))
+    means = again.predict(np.zeros(2, np.float32), ["unseen"])[0]
+    assert means == pytest.approx(0.244880, abs=1e-4)
 
 
 @pytest.mark.slow

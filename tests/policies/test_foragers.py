@@ -123,6 +123,27 @@ def forager(known: Mapping[int, float], path: Iterable[tuple[int, float]] = (), 
     return made
 
 
+def test_constants_are_those_of_the_paper() -> None:
+    """Sections 3.1 to 3.3: those of lists, learning, rewards, scores, ages and states; three minutes are 70 requests."""
+    rules = Foragers(preset=PUBLISHED)._rules
+    assert (rules.start, rules.weblog, rules.beta, rules.steps) == (10, 100, 0.3, 100)
+    assert (rules.gamma, rules.alpha) == (0.9, 0.1)
+    assert (rules.reward, rules.penalty) == (100, 1)
+    assert (rules.first, rules.high, rules.low, rules.cost, rules.gain) == (100, 200, 0, 0.05, 1)
+    assert (rules.hours, rules.k, rules.slice) == (24, 50, 70)
+    assert (Foragers().fewest, Foragers().most) == (2, 16)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+def test_a_rule_says_whether_states_are_centred(centred: bool) -> None:
+    """Without it, they are tangents of probabilities, which are not below 0."""
+    rules = {"k": 3, "sample": 4, "centred": centred}
+    world = World({1: [2], 2: [3], 3: [4]}, 1, mode="RL", lookahead="none", fewest=1, most=1, rules=rules)
+    world.texts = {key: article(f"{word} and wine") for key, word in enumerate(("rail", "steel", "moon", "tax"), 1)}
+    assert world.visits(4) == [1, 2, 3, 4]
+    assert (world.policy.pages.states([1, 2, 3, 4]).min() < 0) == centred
+
+
 # The weblog (algorithm 1)
 
 

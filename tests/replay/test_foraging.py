@@ -102,9 +102,9 @@ def test_counts_and_efficiencies(site: RecordedSite) -> None:
     visits = 7 + 7 + 7 + 5 + 2  # of /, /a, /old, /b from 4 on, including withdrawn ones, and /c from 10 on
     assert (harvest.requests, found.downloaded) == (visits - 2, visits - 2), "what is gone does not come back"
     assert (found.relevant, found.sent, found.found) == (5, 5, 5)
-    assert found.download_efficiency.whole == found.relevant / found.downloaded
-    assert found.cost == found.downloaded / found.relevant
-    assert found.relative_found == found.found / found.downloaded
+    assert found.download_efficiency.whole == pytest.approx(5 / 26)
+    assert found.cost == pytest.approx(5.2)
+    assert found.relative_found == pytest.approx(5 / 26)
     of_windows = [1 / 6, 2 / 8, 2 / 8, 0 / 4]
     assert found.download_efficiency.windows.tolist() == of_windows
     assert found.download_efficiency.mean == pytest.approx(np.mean(of_windows))
@@ -190,8 +190,11 @@ def test_a_policy_tells_what_it_sent(site: RecordedSite) -> None:
     assert sent.tolist() == np.repeat(harvest.seconds[1:], 2).tolist()
     assert len(asked) == harvest.counts["outcome/unchanged"] > 0
     found = foraging(harvest, site, sent=sent)
-    assert (found.sent, found.relevant) == (2 * harvest.requests, 5)
-    assert found.sent_efficiency.whole == found.relevant / found.sent
+    assert (found.sent, found.relevant) == (52, 5)
+    assert found.sent_efficiency.whole == pytest.approx(5 / 52)
+    by_window = foraging(harvest, site, sent=sent, window=4 * HOUR).sent_efficiency
+    assert by_window.windows.tolist() == [1 / 12, 2 / 16, 2 / 16, 0 / 8]
+    assert by_window.mean == pytest.approx(1 / 12)
     assert SentNotes(NewsGoal(), policy).noun == NewsGoal.noun
     assert not notes.types
 

@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from scrapy_focus.lab.replay.harvest import Harvest
     from scrapy_focus.web.documents import Document
 
-WINDOW = 3 * 3600.0  # seconds, the windows of the paper's figures
+WINDOW = 3 * 3600.0  # seconds, the windows of Table 1 and of Figures 2 and 3
 _HOUR = 3600.0
 
 
 class Efficiency(NamedTuple):
     """The number of relevant documents for each one downloaded or sent."""
 
-    whole: float  # of the whole crawl
-    mean: float  # of the windows, as the paper's figures have it
+    whole: float  # of the whole crawl: Table 2 has these ratios of its counts
+    mean: float  # of the windows, as Table 1 defines it
     windows: NDArray[np.float64]  # of each window; NaN where there was nothing
 
 

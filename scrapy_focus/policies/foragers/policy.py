@@ -217,7 +217,8 @@ class Foragers(Policy):
         self._reads = self.learns != "learned"  # times and topics of pages
         self._texts: TextStates | None = None
         if self._reads and self.order == "value":
-            self._texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
+            seed = int(rng.integers(1 << 31))
+            self._texts = TextStates(k=rules.k, sample=rules.sample, seed=seed, centred=rules.centred)
         self.pages = Pages(rules.k, _PAGES)
         self.rates = Rates(_PAGES)
         self.links = LinkBook(_PAGES)

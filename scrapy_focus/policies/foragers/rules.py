@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Rules(NamedTuple):
-    """The constants of the paper (section 3, tables of parameters), under descriptive names."""
+    """The constants of the paper, under descriptive names: of the text and of algorithms 1 to 11 (sections 3.1 to 3.3).
+
+    The paper gives no ``normalised``, ``slice``, ``sample`` and ``centred``; a turn lasts three minutes there (4.1).
+    """
 
     start: int = 10  # best entries of the weblog, one of which is drawn to start from
     weblog: int = 100  # maximum entries of a weblog
@@ -21,7 +24,7 @@ class Rules(NamedTuple):
     steps: int = 100  # from the start of a path to its end
     gamma: float = 0.9  # discount of a reward one step later
     alpha: float = 0.1  # how far an error of the value moves the weights
-    normalised: bool = True  # whether such a step is divided by the squared length of the state; published: not
+    normalised: bool = True  # whether such a step is divided by the squared length of the state; as published: no
     reward: float = 100.0  # of a document that nobody sent before
     penalty: float = 1.0  # of any other document sent
     first: float = 100.0  # score of a new forager
@@ -33,6 +36,7 @@ class Rules(NamedTuple):
     slice: int = 70  # requests in a turn, in place of three minutes
     k: int = 50  # components of a state
     sample: int = 300  # pages from which states are fitted
+    centred: bool = True  # whether outputs of the text classifier are centred and scaled; as published: not stated
 
     @classmethod
     def of(cls, changes: Mapping[str, Any] | None) -> Rules:

@@ -48,6 +48,9 @@ class TextStates:
         without words, the groups are made of those seen.
     seed
         Seed of the random choices when the groups are made.
+    centred
+        Whether the mean is subtracted and the result divided by the deviation. Otherwise each number is the hyperbolic
+        tangent of the probability, from 0 to 0.76.
 
     Attributes
     ----------
@@ -81,7 +84,7 @@ class TextStates:
     (True, 1)
     """
 
-    def __init__(self, *, k: int = 50, sample: int = 300, seed: int = 0) -> None:
+    def __init__(self, *, k: int = 50, sample: int = 300, seed: int = 0, centred: bool = True) -> None:
         if k < 1 or sample < 1:
             raise ValueError(f"k={k!r}, sample={sample!r}; both are whole numbers from 1")
         require_extra("this mode of Foragers", "topic", "sklearn")
@@ -92,6 +95,7 @@ class TextStates:
         self.k = k
         self.sample = sample
         self.seed = seed
+        self.centred = centred
         self.version = 0
         self._asked: list[int] = []  # of each text until the groups were made, its place in the sample; -1: no words
         self._seen = 0  # texts with words
@@ -103,7 +107,7 @@ class TextStates:
         self._sampled = np.zeros((0, k), np.float32)
         self._link_sums = np.zeros(k)  # of outputs of the texts of links, for each of their words
         self._link_words = 0
-        self._page_sums = np.zeros(k)  # of states before they are squashed; their mean over the sample is 0
+        self._page_sums = np.zeros(k)  # of states before they are squashed; 0 over the sample where these are centred
         self._pages = sample
 
     def state_of(self, text: str) -> NDArray[np.float32]:
@@ -179,9 +183,13 @@ class TextStates:
         general = len(texts) / N_WORDS
         self._groups = (sums / np.maximum(sums.sum(axis=1, keepdims=True) + general, _EQUAL)).astype(np.float32)
         outputs = np.array([self._outputs(*each) for each in texts] or np.zeros((1, self.k), np.float32))
-        deviation = outputs.std(axis=0)
-        self._mean = outputs.mean(axis=0)
-        self._scale = np.where(deviation > _EQUAL, 1 / np.maximum(deviation, _EQUAL), 0).astype(np.float32)
+        if self.centred:
+            deviation = outputs.std(axis=0)
+            self._mean = outputs.mean(axis=0)
+            self._scale = np.where(deviation > _EQUAL, 1 / np.maximum(deviation, _EQUAL), 0).astype(np.float32)
+        else:
+            self._scale = np.ones(self.k, np.float32)
+            self._page_sums = self.sample * outputs.mean(axis=0, dtype=np.float64)
         states = np.tanh((outputs - self._mean) * self._scale)
         self._sampled = np.concatenate([states, np.zeros((1, self.k), np.float32)])[self._asked]  # -1 is the last
 
