@@ -166,12 +166,11 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
     "fixed": partial(Foragers, mode="fixed", order="random"),
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
-    "RL as printed": partial(
-        Foragers, mode="RL", preset="palotai-2005", rules={"normalised": False, "centred": False}
-    ),
 }
-SINGLE = tuple(FORAGERS)[:-1]
+SINGLE = tuple(FORAGERS)
+_PRINTED: dict[str, Any] = {"preset": "palotai-2005", "rules": {"normalised": False, "centred": False}}
 FORAGERS |= {
+    **{f"{mode} as printed": partial(Foragers, mode=mode, **_PRINTED) for mode in ("WL", "RL", "WLRL")},
     "learned, by host": partial(Foragers, mode="learned", territory="host"),
     "WL 2005, by host": partial(Foragers, mode="WL", preset="palotai-2005", territory="host"),
 }
@@ -240,13 +239,11 @@ def crawl(task: Task, site: RecordedSite, truth: SiteTruth) -> dict[str, Any]:
 
 def unevenness(windows: NDArray[np.float64]) -> dict[str, float]:
     """Return how much the download efficiency of windows of 3 hours differs, without the first day."""
-    day = round(DAY / WINDOW)
-    later = windows[day:]
+    later = windows[round(DAY / WINDOW) :]
     if np.isnan(later).all():
-        return {"peak": math.nan, "deviation": math.nan, "growth": math.nan}
+        return {"peak": math.nan, "deviation": math.nan}
     mean = np.nanmean(later)
-    first, last = np.nanmean(later[:day]), np.nanmean(later[-day:])
-    return {"peak": np.nanmax(later) / mean, "deviation": np.nanstd(later) / mean, "growth": last / first}
+    return {"peak": float(np.nanmax(later) / mean), "deviation": float(np.nanstd(later) / mean)}
 
 
 def crawl_all(folder: Path, tasks: Sequence[Task], lines: Path | None) -> list[dict[str, Any]]:
@@ -278,7 +275,6 @@ MEASURES: dict[str, tuple[str, float, float]] = {  # format, and the published v
     "age": (".2f", 1.56, 1.79),
     "peak": (".2f", math.nan, math.nan),
     "deviation": (".2f", math.nan, math.nan),
-    "growth": (".2f", math.nan, math.nan),
     "recall": (".3f", math.nan, math.nan),
     "mean": (".2f", math.nan, math.nan),
     "median": (".2f", math.nan, math.nan),
@@ -290,7 +286,6 @@ MEASURES: dict[str, tuple[str, float, float]] = {  # format, and the published v
 UNITS = {
     "age": "age, h", "mean": "delay: mean, h", "median": "delay: median, h", "90 %": "delay: 90 %, h",
     "cost": "requests for each relevant", "peak": "highest 3 h by their mean", "deviation": "deviation of 3 h by it",
-    "growth": "last day by the second",
 }  # fmt: skip
 
 
@@ -315,7 +310,9 @@ def paper_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 def order(of: Mapping[str, Sequence[Mapping[str, Any]]], name: str, published: Sequence[float]) -> str:
     """Return how many seeds have a measure for WL and RL in the published order: "4 of 5"."""
-    pairs = [{(run["seed"], run.get("draw")): run[name] for run in of.get(f"{mode} 2005", ())} for mode in ("WL", "RL")]
+    kind = "2005" if "RL 2005" in of else "as printed"
+    runs = [of.get(f"{mode} {kind}", ()) for mode in ("WL", "RL")]
+    pairs = [{(run["seed"], run.get("draw")): run[name] for run in each} for each in runs]
     both = pairs[0].keys() & pairs[1].keys()
     if not both or not all(map(math.isfinite, published)):
         return ""

@@ -87,7 +87,8 @@ def recorded(path: Path) -> csr_array:
     source = np.repeat(np.arange(site.n_urls), np.diff(site.starts[: site.n_urls + 1]))
     links = page_links(source, site.targets[: len(source)], is_page=pages_of(site), redirect=site.redirect)
     linked, numbers = np.unique([links.source, links.target], return_inverse=True)
-    return between(*numbers.reshape(2, -1), len(linked))
+    source, target = numbers.reshape(2, -1)
+    return between(source, target, len(linked))
 
 
 def between(source: NDArray[np.int64], target: NDArray[np.int64], n: int) -> csr_array:
