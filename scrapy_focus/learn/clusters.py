@@ -40,11 +40,9 @@ class Clusters:
     max_clusters
         When there are so many, every vector joins the nearest.
     index
-        How the nearest centroid is found, with the same result: ``"numpy"`` compares the entries of the vector with
-        all centroids; ``"hnswlib"`` gets the nearest few from the exact index of hnswlib, and compares with these.
-        The published system uses hnswlib's graph. With centroids that move and share few dimensions, it misses the
-        nearest of a few hundred in half of the cases, and takes milliseconds where NumPy takes 20 microseconds
-        (``benchmarks/micro.py``).
+        How the nearest centroid is found. ``"numpy"`` compares the entries of the vector with all centroids, and never
+        misses the nearest. ``"hnswlib"`` is for comparison with the published system: its graph, an HNSW index with
+        hnswlib's defaults, often misses the nearest and is slower (``benchmarks/graph_index.py``).
 
     Raises
     ------
@@ -55,10 +53,19 @@ class Clusters:
     -----
     *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), allocated by the
     system in pages of 4 KiB as they are written: one page for each dimension that occurs and each 1,024 clusters.
-    Clusters are never removed. With hnswlib it is three times that. Only nonzero entries are pickled, 8 bytes each,
-    and their places take as much again. All centroids together have at most 524,288 of these, or 128 times
-    ``max_clusters``. Above that, the centroid with the most drops the smaller half of its entries: those that few of
-    its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+    Clusters are never removed. The graph takes as much again and 300 bytes a cluster. Only nonzero entries are pickled,
+    8 bytes each, and their places take as much again. All centroids together have at most 524,288 of these, or 128
+    times ``max_clusters``. Above that, the centroid with the most drops the smaller half of its entries: those that few
+    of its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+
+    *The graph* depends on the order in which centroids came and moved. It uses one thread and a fixed seed, so the same
+    vectors make the same clusters. It is not pickled: unpickling adds the centroids again, in the order of their
+    numbers. The new graph may miss other centroids, so a resumed crawl may differ from one that never stopped.
+
+    References
+    ----------
+    Malkov, Yashunin: Efficient and robust approximate nearest neighbor search using Hierarchical Navigable Small World
+    graphs. arXiv:1603.09320.
     """
 
     def __init__(self, *, dim: int, threshold: float, max_clusters: int = 4096, index: Index = "numpy") -> None:
@@ -74,23 +81,20 @@ class Clusters:
         self._n_entries = 0
         self._where = array("q")  # dim * cluster + dimension of all these, perhaps twice, and of some that are 0 again
         self._max_entries = max(_LEAST_ENTRIES, _ENTRIES * max_clusters)
-        self._dense = _Dense(dim) if index == "hnswlib" else None
+        self._graph = _Graph(dim, room) if index == "hnswlib" else None
 
     def nearest(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> tuple[int, float]:
         """Return the cluster with the nearest centroid and the cosine to it, (-1, -1.0) if there is none."""
         if not self.n_clusters:
             return -1, -1.0
-        norm = float(values @ values)
-        if self._dense is None:
-            dots = values @ self._sums[where, : self.n_clusters]
-            cosines = dots / np.sqrt(self._norms[: self.n_clusters] * norm)
-            best = int(np.argmax(cosines))
-            return best, float(cosines[best])
-        few = self._dense.query(where, values)
-        dots = values @ self._sums[np.ix_(where, few)]
-        cosines = dots / np.sqrt(self._norms[few] * norm)
+        first, end = 0, self.n_clusters
+        if self._graph is not None:
+            first = self._graph.nearest(where, values)
+            end = first + 1
+        dots = values @ self._sums[where, first:end]
+        cosines = dots / np.sqrt(self._norms[first:end] * float(values @ values))
         best = int(np.argmax(cosines))
-        return int(few[best]), float(cosines[best])
+        return first + best, float(cosines[best])
 
     def assign(self, where: NDArray[np.intp], values: NDArray[np.float32], count: int = 1) -> int:
         """Add a vector, or ``count`` equal ones, to a cluster, and return which; the cluster may be new."""
@@ -102,8 +106,8 @@ class Clusters:
         self._sums[where, cluster] = new
         self._norms[cluster] += float(new @ new - old @ old)
         self._note(cluster, where, old, new)
-        if self._dense is not None:
-            self._dense.moved(cluster, self._sums, self.n_clusters)
+        if self._graph is not None:
+            self._graph.move(cluster, self._sums[:, cluster])
         while self._n_entries > self._max_entries:
             self._thin(int(np.argmax(self._entries)))
         if len(self._where) > 2 * self._max_entries:
@@ -123,7 +127,7 @@ class Clusters:
         small = where.astype(np.uint32) if self._sums.size <= 1 << 32 else where
         n = self.n_clusters
         kept = {"_norms": self._norms[:n].copy(), "_entries": self._entries[:n].copy()}
-        return {**self.__dict__, **kept, "_dense": None, "_where": small, "_sums": (self._sums.shape, values)}
+        return {**self.__dict__, **kept, "_graph": None, "_where": small, "_sums": (self._sums.shape, values)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         where = state["_where"].astype(np.int64)
@@ -134,10 +138,12 @@ class Clusters:
         norms, entries = (
             np.concatenate([state[name], more.astype(state[name].dtype)]) for name in ("_norms", "_entries")
         )
-        self.__dict__.update(state, _sums=sums, _norms=norms, _entries=entries, _where=array("q", where.tobytes()))
+        where_all = array("q", where.tobytes())
+        self.__dict__.update(state, _sums=sums, _norms=norms, _entries=entries, _where=where_all, _graph=None)
         if self.index == "hnswlib":
-            self._dense = _Dense(self.dim)
-            self._dense.load(self._sums[:, : self.n_clusters])
+            self._graph = _Graph(self.dim, shape[1])
+            for cluster in range(self.n_clusters):
+                self._graph.move(cluster, self._sums[:, cluster])
 
     def _new(self) -> int:
         room = self._sums.shape[1]
@@ -146,6 +152,8 @@ class Clusters:
             self._sums = np.concatenate([self._sums, np.zeros((self.dim, extra), np.float32)], axis=1)
             self._norms = np.concatenate([self._norms, np.zeros(extra)])
             self._entries = np.concatenate([self._entries, np.zeros(extra, np.int64)])
+            if self._graph is not None:
+                self._graph.resize(room + extra)
         self.n_clusters += 1
         return self.n_clusters - 1
 
@@ -171,8 +179,8 @@ class Clusters:
         self._norms[cluster] = float(np.square(column, dtype=np.float64).sum())
         self._n_entries += len(where) // 2 - int(self._entries[cluster])
         self._entries[cluster] = len(where) // 2
-        if self._dense is not None:
-            self._dense.moved(cluster, self._sums, self.n_clusters)
+        if self._graph is not None:
+            self._graph.move(cluster, column)
 
 
 def _zeros(rows: int, columns: int) -> NDArray[np.float32]:
@@ -186,38 +194,31 @@ def _zeros(rows: int, columns: int) -> NDArray[np.float32]:
     return np.frombuffer(memory, np.float32).reshape(rows, columns)
 
 
-class _Dense:
-    """The nearest few centroids by the exact index of hnswlib, which takes dense vectors and cannot be pickled."""
+class _Graph:
+    """The HNSW index of the published system: hnswlib's, with its defaults (M = 16, ef_construction = 200, ef = 10)."""
 
-    def __init__(self, dim: int, near: int = 8) -> None:
-        self.dim = dim
-        self.near = near
-        self._room = 0
-        self._size = 0
-        self._index: Any = None
-        self.load(np.zeros((dim, 0), np.float32))
-
-    def query(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
-        dense = np.zeros(self.dim, np.float32)
-        dense[where] = values
-        labels, _ = self._index.knn_query(dense, k=min(self.near, self._size))
-        return np.sort(labels[0]).astype(np.intp)
-
-    def moved(self, cluster: int, sums: NDArray[np.float32], n_clusters: int) -> None:
-        if n_clusters > self._room:
-            self.load(sums[:, :n_clusters])
-        self._index.add_items(sums[:, cluster], cluster)
-        self._size = n_clusters
-
-    def load(self, sums: NDArray[np.float32]) -> None:
+    def __init__(self, dim: int, room: int) -> None:
         require_extra(
-            "index='hnswlib'", "hnsw", "hnswlib", otherwise="use index='numpy', which finds the same clusters"
+            "index='hnswlib'", "hnsw", "hnswlib", otherwise="use index='numpy', which never misses the nearest"
         )
         import hnswlib
 
-        self._room = max(1024, 2 * sums.shape[1])
-        self._size = sums.shape[1]
-        self._index = hnswlib.BFIndex(space="cosine", dim=self.dim)
-        self._index.init_index(max_elements=self._room)
-        if self._size:
-            self._index.add_items(np.ascontiguousarray(sums.T), np.arange(self._size))
+        self.dim = dim
+        self._index: Any = hnswlib.Index(space="cosine", dim=dim)
+        self._index.init_index(max_elements=room, M=16, ef_construction=200, random_seed=100)
+        self._index.set_ef(10)
+
+    def nearest(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> int:
+        """Return a near cluster, mostly the nearest."""
+        dense = np.zeros(self.dim, np.float32)
+        dense[where] = values
+        labels, _ = self._index.knn_query(dense, k=1, num_threads=1)
+        return int(labels[0, 0])
+
+    def move(self, cluster: int, centroid: NDArray[np.float32]) -> None:
+        """Add a centroid, or move it, which connects it again to those that are near now."""
+        self._index.add_items(centroid, cluster, num_threads=1)
+
+    def resize(self, room: int) -> None:
+        """Make room for so many centroids."""
+        self._index.resize_index(room)
