@@ -4,8 +4,8 @@ Measured: simulated crawls without a network, one request in flight, HEADs, redi
 extension ignored (as in the paper's own simulation); the percentage of the requests of an exhaustive crawl until 90 %
 of the targets, and of its non-target volume until 90 % of the volume of the targets, as mean and standard deviation
 over the seeds. The variants of the classifier have a misclassification rate, too: of the predictions that a crawl acts
-on, which are made when a link is found. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF and OMNISCIENT
-use information that no real crawl has. ::
+on, which are made when a link is found. Not measured: time, and what depends on it. SB-ORACLE, TP-OFF, TRES-FILES and
+OMNISCIENT use information that no real crawl has. ::
 
     python benchmarks/sites.py fetch sklearn2 lily      # real sites, from Debian's documentation packages
     python benchmarks/sites.py record sklearn2 lily     # writes sites/NAME.sqlite
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # As in the paper's own simulation, no extension is ignored.
 CRAWLERS = (
-    "SB-CLASSIFIER=TagPath:blocked=()", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM",
+    "SB-CLASSIFIER=TagPath:blocked=()", "SB-ORACLE", "FOCUSED", "TP-OFF", "TRES-FILES", "BFS", "DFS", "RANDOM",
     "OMNISCIENT",
 )  # fmt: skip
 PARAMETERS = {
@@ -71,9 +71,9 @@ _GAIN = 2.0  # percentage points of the requests from which a variant gains or l
 _LUCK = 0.05  # p-value from which it may be luck
 
 
-def crawlers(paths: Sequence[Path], seeds: int, jobs: int) -> None:
-    """Print two tables, for requests and for volume: one row for each crawler, one column for each site."""
-    comparison = compare(CRAWLERS, paths, seeds=range(seeds), ignored=(), jobs=jobs, progress=_tell)
+def crawlers(paths: Sequence[Path], seeds: int, jobs: int, *, also: Sequence[str] = ()) -> None:
+    """Print tables for requests and for volume: one row for each crawler, one column for each site."""
+    comparison = compare([*CRAWLERS, *also], paths, seeds=range(seeds), ignored=(), jobs=jobs, progress=_tell)
     for metric in ("requests_90", "waste_90", "overhead_90"):
         _print(comparison, metric, comparison.labels)
 

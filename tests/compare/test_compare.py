@@ -512,8 +512,8 @@ def test_every_policy_has_a_name() -> None:
     assert {"TagPath", "Focused", "BreadthFirst", "Omniscient", "TagPathOffline"} <= known_policies().keys()
     assert not {"Informed", "Policy", "Ordering"} & known_policies().keys()
     assert list(paper_names()) == [
-        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR",
-        "OMNISCIENT", "WL", "RL", "WLRL",
+        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "TRES-FILES", "BFS", "DFS", "RANDOM", "KEYWORDS",
+        "LINK-FLOOR", "OMNISCIENT", "WL", "RL", "WLRL",
         *[f"URL_{features}-{model}" for features in ("ONLY", "CONT") for model in ("LR", "SVM", "NB", "PA")],
         "TRES",
     ]  # fmt: skip
@@ -525,6 +525,7 @@ def test_every_policy_has_a_name() -> None:
     assert {name for name in paper_names() if PolicySpec.parse(name).is_informed()} == {
         "SB-ORACLE",
         "TP-OFF",
+        "TRES-FILES",
         "LINK-FLOOR",
         "OMNISCIENT",
     }

@@ -22,6 +22,7 @@ from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.policies.treeq.files import OracleTreeQ
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.topic.about import AboutTopic
 from tests.made import classes_of
@@ -84,6 +85,16 @@ class ToldOracle(OracleTagPath):
         super().attach(frontier)
 
 
+class ToldTreeQ(OracleTreeQ):
+    """The same for TRES adapted to files, where every third URL is a target."""
+
+    def attach(self, frontier):
+        truth = Web(_Site(60))
+        truth.kind = EveryThird().kind
+        self.inform(truth)
+        super().attach(frontier)
+
+
 class ToldOffline(TagPathOffline):
     """The same for the offline baseline where it counts by the truth."""
 
@@ -92,7 +103,12 @@ class ToldOffline(TagPathOffline):
         super().attach(frontier)
 
 
-TOLD = {LinkFloor: ToldLinkFloor, Omniscient: ToldOmniscient, OracleTagPath: ToldOracle}
+TOLD = {
+    LinkFloor: ToldLinkFloor,
+    Omniscient: ToldOmniscient,
+    OracleTagPath: ToldOracle,
+    OracleTreeQ: ToldTreeQ,
+}
 POLICIES = [cls for cls in classes_of(scrapy_focus.policies) if issubclass(cls, Policy) and not inspect.isabstract(cls)]
 MODES = [
     partial(TagPath, probe=False),
@@ -109,6 +125,7 @@ MODES = [
     *[partial(TreeQ, keywords=["page"], mode=mode, rules={"warmup": 10}) for mode in ("tree", "synchronous")],
     partial(TreeQ, keywords=["page"], preset="tres-2023", rules={"warmup": 20}),
     partial(TreeQ, per_domain=1000, rules={"split": "variance"}),
+    partial(ToldTreeQ, preset="", mode="asynchronous"),
     partial(BestFirst, keywords=["page", "1"], per_domain=1000),
     partial(OnlineLinkClassifier, learning_limit=7, begin="topic", keywords=["page"], per_domain=1000),
     *[partial(OnlineLinkClassifier, mode="bipartite", learning_limit=limit, most_scored=4) for limit in (9, 500)],

@@ -11,6 +11,7 @@ from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
+from scrapy_focus.policies.treeq.files import OracleTreeQ
 from tests.made import failure, fetch, file, link, links, page
 
 NAV, MAIN = "html/body/nav/ul/li/a", "html/body/main/section.list/h2/a.title"
@@ -36,7 +37,9 @@ def told(policy: Informed, truth: Known, *, seed: int = 0) -> Crawl:
     return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
 
 
-@pytest.mark.parametrize("make", [Omniscient, LinkFloor, OracleTagPath, lambda: TagPathOffline(benefit="truth")])
+@pytest.mark.parametrize(
+    "make", [Omniscient, LinkFloor, OracleTagPath, OracleTreeQ, lambda: TagPathOffline(benefit="truth")]
+)
 def test_who_was_not_told_says_so(make) -> None:
     """Placing anything without the truth raises an error that names the policy and what to do."""
     policy = make()
@@ -45,7 +48,7 @@ def test_who_was_not_told_says_so(make) -> None:
         crawl.add(links(1))
 
 
-@pytest.mark.parametrize("cls", [Omniscient, OracleTagPath])
+@pytest.mark.parametrize("cls", [Omniscient, OracleTagPath, OracleTreeQ])
 def test_the_truth_is_not_pickled(cls: type[Informed]) -> None:
     """A stored policy must be informed again: until then it selects nothing, and says why."""
     policy = cls()
@@ -62,7 +65,7 @@ def test_the_truth_is_not_pickled(cls: type[Informed]) -> None:
 def test_most_policies_start_where_everyone_does() -> None:
     """Only the omniscient names its own seeds: all targets, in the order of their discovery."""
     truth = Known(target=(7, 3, 5), page=(1,))
-    for policy in (OracleTagPath(), TagPathOffline()):
+    for policy in (OracleTagPath(), OracleTreeQ(), TagPathOffline()):
         policy.inform(truth)
         assert policy.seeds() is None
     policy = Omniscient()

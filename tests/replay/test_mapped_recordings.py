@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 POLICIES = [
     "BFS", "RANDOM", "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "LINK-FLOOR", "OMNISCIENT", "BranchingBandit",
-    "TreeQ", "OnlineLinkClassifier", "HostBandit", "BestFirst",
+    "TreeQ", "TRES-FILES", "OnlineLinkClassifier", "HostBandit", "BestFirst",
 ]  # fmt: skip
 
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 #: The order of names: those of the SB-CLASSIFIER paper in its order, with the words in URLs after the other baselines
 #: and the link floor before the other bound, and then all others.
 _ORDER = (
-    "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR", "OMNISCIENT",
+    "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "TRES-FILES", "BFS", "DFS", "RANDOM", "KEYWORDS", "LINK-FLOOR",
+    "OMNISCIENT",
 )  # fmt: skip
 
 
