@@ -44,7 +44,13 @@ class Plateau:
     -----
     As published: section 4.8. As released: not in the code. Neither the code nor the text available to us gives the
     paper's four values; these defaults are ours: a crawl stops at the earliest after ``window * patience`` = 15,000
-    requests.
+    requests. The formula of the average is lost in that text, too: that gamma weighs the newest slope is our reading.
+    If it weighs the earlier ones, ``decay`` is 1 - gamma. We read the paper's iterations as requests, and start the
+    average with the first slope.
+
+    References
+    ----------
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition. EDBT 2026, arXiv:2602.11874.
 
     Examples
     --------
@@ -59,7 +65,9 @@ class Plateau:
     slope: float = parameter(
         "Targets per request below which it is not worth going on (epsilon).", default=0.2, at_least=0
     )
-    decay: float = parameter("Weight of the newest slope in the average (gamma).", default=0.05, above=0, at_most=1)
+    decay: float = parameter(
+        "Weight of the newest slope in the average (gamma, as we read it).", default=0.05, above=0, at_most=1
+    )
     patience: int = parameter("Windows in a row (kappa).", default=15, at_least=1)
 
     def __attrs_post_init__(self) -> None:

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from scrapy_focus.core.stop import StopRule
 
 
-def test_slopes_are_averaged_with_exponential_weights() -> None:
-    """Slopes 0.5, 0.1, 0.0 with weight 0.25 average to 0.5, 0.4, 0.3; the first one counts in full."""
-    plateau, averages = Plateau(window=10, slope=0.2, decay=0.25, patience=1), []
+@pytest.mark.parametrize(("decay", "averages"), [(0.25, [0.5, 0.4, 0.3]), (0.75, [0.5, 0.2, 0.05])])
+def test_slopes_are_averaged_with_exponential_weights(decay: float, averages: list[float]) -> None:
+    """Section 4.8: slopes 0.5, 0.1, 0.0, of which the first counts in full; gamma = 0.25 weighs the newest slope, and
+    where it weighs the earlier ones, ``decay`` is 0.75.
+    """
+    plateau, found = Plateau(window=10, slope=0.2, decay=decay, patience=9), []
     for requests, targets in ((10, 5), (20, 6), (30, 6)):
-        assert not plateau.reached(requests, targets)
-        averages.append(plateau.average)
-    assert averages == pytest.approx([0.5, 0.4, 0.3])
+        plateau.reached(requests, targets)
+        found.append(plateau.average)
+    assert found == pytest.approx(averages)
 
 
 def test_the_plateau_is_reached_after_so_many_windows_in_a_row() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.policies.hostbandit.bayes import HashedBayes
+from scrapy_focus.policies.hostbandit.judge import judge_of
 
 
 def row(*features: int) -> np.ndarray:
@@ -85,3 +86,14 @@ def test_what_is_known_otherwise_is_not_learned_again() -> None:
     for _ in range(50):
         against.learn(row(7), 0.0, offset=3.0)
     assert float(against.decide(np.array([row(7)]))[0]) < -3
+
+
+def test_gradient_descent_learns_from_five_labels_at_once() -> None:
+    """As the program of Anthelion does; naive Bayes learns from each."""
+    batched, each = judge_of("sgd"), judge_of("bayes")
+    learned = []
+    for _ in range(5):
+        for judge in (batched, each):
+            judge.learn(row(7), 1.0)
+        learned.append([bool(judge.decide(np.array([row(7)]))[0] > 0) for judge in (batched, each)])
+    assert learned == [[False, True]] * 4 + [[True, True]]

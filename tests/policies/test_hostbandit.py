@@ -96,6 +96,14 @@ def test_no_score_is_anything_but_a_number(score: str) -> None:
         assert math.isfinite(table.tournament.score(0))
 
 
+def test_as_published_hosts_begin_with_a_page_of_either_kind() -> None:
+    """Section 1.2, alpha = beta = 1: a host with one good page scores (1 + 1) / (0 + 1), a new one 1 / 1."""
+    policy = HostBandit(score="success rate", explore=0, preset=PRESET, arm="host")
+    crawl = crawl_of(policy, link(1, host="known"), link(2, host="known"), link(3, host="new"))
+    assert fetch(crawl, items=1.0).host == "known"
+    assert [policy.hosts.tournament.score(arm) for arm in range(2)] == [2.0, 1.0]
+
+
 def test_a_best_link_that_promises_less_than_the_average_makes_a_host_worse() -> None:
     """Also one with a good record: log-odds are added, not multiplied. Signed products would turn them around."""
     below = {"many": -1.0, "none": -1.0, "few": -1.0, "new": -1.0}
@@ -278,6 +286,26 @@ def test_as_many_hosts_are_drawn_as_lambda_says(decay: Any, preset: str) -> None
         crawl.report(page(pick))
         if at % 300 == 299:
             assert abs(drawn - mean) <= 4 * math.sqrt(variance), at
+
+
+@pytest.mark.parametrize(
+    ("decay", "shares"),
+    [
+        ("none", [0.6, 0.6, 0.6, 0.6, 0.6, 0.6]),
+        ("hyperbolic", [0.6, 0.6, 0.3, 0.3, 0.2, 0.15]),
+        ("exponential", [0.6, 0.3 * math.sqrt(2), 0.3, 0.15 * math.sqrt(2), 0.15, 0.075]),
+    ],
+)
+def test_lambda_by_hand(decay: Any, shares: list[float]) -> None:
+    """0.6 falls to a half, a third, a quarter after 1,000, 2,000, 3,000 choices, or to a half each time."""
+    policy = HostBandit(explore=0.6, decay=decay, decay_every=1_000)
+    crawl_of(policy)
+    found = []
+    for policy.steps in (0, 500, 1_000, 1_500, 2_000, 3_000):
+        found.append(policy.exploring)
+    assert found == pytest.approx(shares)
+    policy.steps = 999
+    assert policy.exploring == 0.6 or decay == "exponential"
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])

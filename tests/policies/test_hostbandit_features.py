@@ -169,6 +169,17 @@ def test_counts_are_told_apart_in_steps() -> None:
     assert not set(rows[1:]) & set(misses)
 
 
+def test_whether_any_parent_or_sibling_was_good() -> None:
+    """One feature each, section 1.1: the same for one and for several, another one for none."""
+    pages = Pages()
+    parents = [page_with(pages, at, 0, 1, worth=True) for at in range(3)]
+    any_parent = [known(pages, *parents[:n])[4] for n in range(4)]
+    any_sibling = [known(pages, page_with(pages, 10 + n, n, 1))[5] for n in range(4)]
+    for none, *some in (any_parent, any_sibling):
+        assert some == [some[0]] * 3
+        assert none != some[0]
+
+
 def test_a_good_parent_says_something_beside_each_share_of_its_links() -> None:
     """Whether a page was worth something and nothing is known, it was not, or it was: three kinds for each share."""
     pages, kinds = Pages(), set()

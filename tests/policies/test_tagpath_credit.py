@@ -44,6 +44,21 @@ def test_the_page_of_a_target_is_credited(accounting: str) -> None:
 
 
 @BOTH
+def test_the_reward_counts_targets_that_were_not_known(accounting: str) -> None:
+    """Section 3.2: a page with twelve links, five of them to targets of which two were fetched before, earns three."""
+    crawl = started(TagPath(accounting=accounting))
+    crawl.add([article(1, NAV), article(2, MAIN)])
+    fetch(crawl, dataset(3, LIST), dataset(4, LIST))
+    get_file(crawl)
+    get_file(crawl)
+    targets, pages = [dataset(i, LIST) for i in range(3, 8)], [article(i, NAV) for i in range(8, 15)]
+    second = fetch(crawl, *targets, *pages)
+    assert [get_file(crawl).key for _ in range(3)] == [5, 6, 7]
+    assert arms(crawl)[second.arm - FIRST] == (1.0, 3.0)
+    assert crawl.next().arm >= FIRST, "no target is left"
+
+
+@BOTH
 def test_targets_of_the_start_page_credit_its_arm(accounting: str) -> None:
     """The start page is a page of an arm like others: what is found on it is credited to the arm of no path."""
     crawl = started(TagPath(accounting=accounting))

@@ -6,7 +6,7 @@ numbers of its parents, whose current data are looked up when the link is scored
 
 References
 ----------
-Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014, section 4.1.
+Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014; section 1.1 of the authors' page about it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ queued links has a reward.
 
 References
 ----------
-Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014, section 4.2.
+Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014; section 1.2 of the authors' page about it.
 """
 
 from __future__ import annotations

@@ -50,6 +50,15 @@ def test_an_area_includes_all_narrower_ones(reach: Reach) -> None:
     assert not [url for url in JUST_OUTSIDE.get(reach, ()) if url in area]
 
 
+def test_a_site_is_a_host_and_what_is_below_it() -> None:
+    """Section 2.2 of the SB-CLASSIFIER paper, by its example: a leading ``www.`` counts on neither side."""
+    area = Area("host")
+    area.add("https://www.A.B.com/index.php")
+    inside = ["https://www.A.B.com/folder/content.php", "https://www.C.A.B.com/page.html"]
+    outside = ["https://www.B.com/page.php", "https://edbticdt2026.github.io/?contents=EDBT_CFP.html"]
+    assert [url in area for url in inside + outside] == [True, True, False, False]
+
+
 def test_a_private_suffix_is_no_domain() -> None:
     """Sites below a name under which anybody can register do not belong together; an address is a domain of its own."""
     area = Area("domain")
