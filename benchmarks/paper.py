@@ -59,7 +59,8 @@ CRAWLERS = (
 PARAMETERS = {
     "alpha": (0.1, 0.3, 1.0, 2 * math.sqrt(2), 10.0, 30.0),
     "n": (1, 2, 3, 4),
-    "theta": (0.5, 0.6, 0.75, 0.85, 0.95),
+    "theta": (1e-9, 0.5, 0.6, 0.75, 0.85, 0.95, 1.0),  # from one group of all links to one of each path
+    "m": (6, 8, 10, 12, 14),
 }
 #: The variants of the classifier by their names, the default first; the last ones are ours.
 VARIANTS = (

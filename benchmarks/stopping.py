@@ -5,13 +5,15 @@ Whole simulated crawls of recorded sites by the default policy; where each rule 
 afterwards from the same crawl, so the rules are compared on equal terms. Saved are requests, in % of the whole crawl; lost
 are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.stop.Plateau`, which are ours.
 ``first`` compares how patient a limit is before the first find, in times of its patience later; with ``--types`` that no
-site has, what that costs where nothing is to be found. ::
+site has, what that costs where nothing is to be found. ``published`` asks the rule of the paper alone, after crawls of
+SB-CLASSIFIER, with some values of the parameters whose values we do not know. ::
 
     python benchmarks/stopping.py run sites/*.sqlite profiles/*.sqlite --seeds 3 --output stops.jsonl
     python benchmarks/stopping.py tables stops.jsonl
     python benchmarks/stopping.py first stops.jsonl
     python benchmarks/stopping.py run profiles/*.sqlite --types epub --output none.jsonl
     python benchmarks/stopping.py first none.jsonl
+    python benchmarks/stopping.py published sites/*.sqlite --seeds 5
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.lab.replay.metrics import early_stop
 from scrapy_focus.lab.replay.simulate import simulate
 from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.tagpath import TagPath
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +40,11 @@ if TYPE_CHECKING:
 
 LIMITS = (20, 50, 100, 200)
 FIRST = (1, 2, 3, 5, 10)  # times the patience, before the first find
+# gamma weighs the newest slope; where it weighs the earlier ones, it is 1 - decay
+PUBLISHED = [
+    Plateau(),
+    *(Plateau(window=100, slope=slope, decay=decay) for slope in (0.2, 0.02) for decay in (0.05, 0.95)),
+]
 
 
 class Watched(Plateau):
@@ -124,6 +133,21 @@ def first(crawls: Sequence[dict[str, Any]]) -> None:
     print(f"\n{len(crawls)} crawls of {whole:,} requests as a whole; first finds after {firsts or 'none'}")
 
 
+def published(paths: Sequence[Path], seeds: int) -> None:
+    """Print what the rule of the paper would have saved and lost in crawls of SB-CLASSIFIER that nothing stops."""
+    rules = [f"{rule.window:,} / {rule.slope:g} / {rule.decay:g}" for rule in PUBLISHED]
+    print(f"| site | requests | {' | '.join(rules)} |\n|---|--:|{'--:|' * len(rules)}")
+    for path in paths:
+        crawls = [simulate(TagPath(blocked=()), FilesGoal(), path, seed=seed, ignored=()) for seed in range(seeds)]
+        cells = []
+        for rule in PUBLISHED:
+            stops = [early_stop(crawl, rule) for crawl in crawls]
+            saved, lost = (statistics.fmean(part) for part in ([s.saved for s in stops], [s.lost for s in stops]))
+            cells.append(f"{saved:.0f} / {lost:.1f}")
+        requests = statistics.fmean(crawl.requests for crawl in crawls)
+        print(f"| {path.stem} | {requests:,.0f} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -136,9 +160,14 @@ def main() -> None:
     subparser.add_argument("--types", nargs="+", default=["data"])
     for name in ("tables", "first"):
         commands.add_parser(name).add_argument("file", type=Path)
+    subparser = commands.add_parser("published")
+    subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
+    subparser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     if options.command == "run":
         run(options.paths, options.seeds, options.output, options.jobs, options.types)
+    elif options.command == "published":
+        published(options.paths, options.seeds)
     else:
         (tables if options.command == "tables" else first)(read(options.file))
 

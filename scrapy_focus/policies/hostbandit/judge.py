@@ -14,7 +14,7 @@ from scrapy_focus.policies.hostbandit.bayes import HashedBayes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_BATCH = 5  # labels to collect before each training, as published
+_BATCH = 5  # labels to collect before each training, as released
 
 
 class Judge(Protocol):
