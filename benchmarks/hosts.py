@@ -44,6 +44,7 @@ from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
+from wikispeedia import Cosine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -124,6 +125,12 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "tres-2023": partial(_tree, preset="tres-2023"),
     "tree-random": partial(_tree, mode="tree-random", preset="tres-2023"),
     "asynchronous": partial(_tree, mode="asynchronous", preset="tres-2023"),
+    "asynchronous, own features": partial(_tree, mode="asynchronous", preset="tres-2023", rules={"hosts": False}),
+    "tres-2023, anchors alone": partial(_tree, preset="tres-2023", rules={"url_words": False}),
+    "tree, anchors alone": partial(_tree, rules={"url_words": False}),
+    "tres-2023, no hosts": partial(_tree, preset="tres-2023", rules={"hosts": False}),
+    "tres-2023, SVM": partial(_tree, preset="tres-2023"),
+    "tree, SVM": _tree,
     "synchronous": partial(_tree, mode="synchronous"),
     "tree, at random": partial(_tree, mode="random"),
     "tree, no hosts": partial(_tree, rules={"hosts": False}),
@@ -134,6 +141,10 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "tree, one each": partial(_tree, rules={"representatives": 1}),
     "tree, random warm-up": partial(_tree, rules={"warmup": 100, "prior": False}),
 }
+
+#: What judges the links of a policy, if that is not the linear model: a support vector machine, which then rewards
+#: pages, too; or the cosine of their texts, without keywords.
+CLASSIFIERS = {"tres-2023, SVM": "svm", "tree, SVM": "svm", "asynchronous, own features": "cosine"}
 
 #: The policies that the first one should beat, in harvest rate and in relevant domains.
 RIVALS = (
@@ -223,10 +234,13 @@ def open_web(seed: int, hosts: int) -> MadeUpWeb:
 
 
 @lru_cache(maxsize=16)
-def train(web: MadeUpWeb, topic: str) -> LinearRelevance:
+def train(web: MadeUpWeb, topic: str, kind: str = "linear") -> Topic:
     """Return a classifier for a topic, trained on pages of hosts that no crawl finds."""
     positive, negative = web.examples(topic, N_EXAMPLES, np.random.default_rng(web.seed))
-    return LinearRelevance().fit(positive + negative, [True] * len(positive) + [False] * len(negative))
+    labels = [True] * len(positive) + [False] * len(negative)
+    if kind == "cosine":
+        return Cosine(positive + negative, labels)
+    return LinearRelevance(svm=kind == "svm").fit(positive + negative, labels)
 
 
 def cap_parameters(cap: str, budget: int) -> dict[str, Any]:
@@ -242,8 +256,10 @@ def do(task: Task, *, budget: int, n_hosts: int) -> Run:
     """Do one run, from scratch."""
     name, topic, cap, seed, in_flight, web_seed = task
     web = open_web(web_seed, n_hosts)
-    relevance = train(web, topic)
-    policy = POLICIES[name](keywords=web.keywords(topic), relevance=relevance, **cap_parameters(cap, budget))
+    kind = CLASSIFIERS.get(name, "linear")
+    keywords = [] if kind == "cosine" else web.keywords(topic)
+    policy = POLICIES[name](keywords=keywords, relevance=train(web, topic, kind), **cap_parameters(cap, budget))
+    relevance = train(web, topic, "linear" if kind == "cosine" else kind)
     seeds = web.seeds(topic, N_SEEDS, np.random.default_rng(1_000 + seed))
     run = crawl(policy, Judge(relevance), web, topic, seeds, budget, seed, in_flight)
     run.policy, run.cap = name, cap

@@ -46,7 +46,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 from runfiles import write
@@ -54,10 +54,11 @@ from scrapy_focus import Crawl, Link, Outcome, memory_frontier
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.lab.compare.specs import PolicySpec
 from scrapy_focus.topic.relevance import LinearRelevance
+from scrapy_focus.web.words import words_of
 from wikispeedia_tables import Run, Tables, name_of, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -88,6 +89,10 @@ ROWS = {
     "TRES, published rules": ("TreeQ:preset='tres-2023'", "linear"),
     "Tree-Random": ("TreeQ:mode='tree-random',preset='tres-2023'", "linear"),
     "asynchronous": ("TreeQ:mode='asynchronous',preset='tres-2023'", "linear"),
+    "asynchronous, own features": (
+        "TreeQ:mode='asynchronous',preset='tres-2023',keywords=[],rules={'hosts': False}",
+        "cosine",
+    ),
     "best-first by classifier": ("BestFirst", "linear"),
     "ACHE-like": ("OnlineLinkClassifier", "linear"),
     "ACHE-like, bipartite": ("OnlineLinkClassifier:mode='bipartite'", "linear"),
@@ -104,6 +109,13 @@ ABLATIONS = {
     "fixed formula": ROWS["fixed formula"],
     "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
     "naive Bayes as classifier": ("TreeQ", "naive"),
+    "SVM as classifier": ("TreeQ", "svm"),
+    "published rules": ROWS["TRES, published rules"],
+    "published rules, SVM as classifier": ("TreeQ:preset='tres-2023'", "svm"),
+    "published rules, splits by sample variance": (
+        "TreeQ:preset='tres-2023',rules={'split': 'sample-variance'}",
+        "linear",
+    ),
     "best-first by naive Bayes": ("BestFirst", "naive"),
     "no classifier for links": ("TreeQ", "none"),
     "published splits": ("TreeQ:rules={'split': 'variance', 'min_samples': 5, 'min_child': 1}", "linear"),
@@ -217,6 +229,30 @@ class NaiveBayes:
         return np.asarray(self._model.predict_proba(self._words.transform(texts))[:, 1], np.float64)
 
 
+class Cosine:
+    """What judges links without a classifier: the cosine of their words and those of the pages on the topic, TF-IDF."""
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[bool]) -> None:
+        self._words = TfidfVectorizer(sublinear_tf=True, analyzer=words_of).fit(texts)
+        on_topic = [text for text, label in zip(texts, labels, strict=True) if label]
+        mean = np.asarray(self._words.transform(on_topic).mean(axis=0)).ravel()
+        self._topic = mean / np.linalg.norm(mean)
+        self.digest = f"cosine to {len(on_topic)} texts"
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Cosine of each text, shape (n,)."""
+        return np.asarray(self._words.transform(texts) @ self._topic, np.float64)
+
+
+#: Name -> what is trained on texts and labels.
+CLASSIFIERS: dict[str, Callable[[Sequence[str], Sequence[bool]], Any]] = {
+    "linear": lambda texts, labels: LinearRelevance().fit(texts, labels),
+    "svm": lambda texts, labels: LinearRelevance(svm=True).fit(texts, labels),
+    "naive": NaiveBayes,
+    "cosine": Cosine,
+}
+
+
 class Page(NamedTuple):
     """An article as the web server sends it."""
 
@@ -255,8 +291,7 @@ class Topic:
         if name not in self._classifiers:
             texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
             labels = self.labels[self.sample].tolist()
-            made = LinearRelevance().fit(texts, labels) if name == "linear" else NaiveBayes(texts, labels)
-            self._classifiers[name] = Remembered(made)
+            self._classifiers[name] = Remembered(CLASSIFIERS[name](texts, labels))
         return self._classifiers[name]
 
     @cached_property
@@ -276,7 +311,7 @@ class Topic:
         """Who says what a page is worth: the labels, or a classifier. Where links are read by none, the linear one."""
         if rewards == "labels":
             return Labels(self.labels)
-        model = self.classifier("linear" if classifier == "none" else classifier)
+        model = self.classifier("linear" if classifier in ("none", "cosine") else classifier)
         assert model is not None
         return TopicGoal(model)
 
@@ -285,10 +320,10 @@ class Topic:
         spec = PolicySpec.parse(text)
         takes = inspect.signature(cls := spec.load()).parameters
         relevance = self.classifier(classifier)
-        if relevance is not None:
+        if relevance is not None and classifier != "cosine":
             relevance = getattr(goal, "relevance", relevance)
         given = {"keywords": self.keywords, "relevance": relevance}
-        return cls(**{name: value for name, value in given.items() if name in takes}, **spec.params)
+        return cls(**{name: value for name, value in given.items() if name in takes} | spec.params)
 
     def link(self, number: int, depth: int) -> Link:
         """A link to an article, as it is found on another one."""

@@ -49,6 +49,10 @@ class KeywordsCommand(FocusCommand):
             help="train word vectors on these pages, instead of --vectors; they should be on and off the topic, the "
             "more the better",
         )  # fmt: skip
+        add(
+            "--all-words", action="store_true",
+            help="judge every word of the pages on the topic, also those that are on any page (as published)",
+        )  # fmt: skip
         add("--limit", metavar="N", help="add at most the N words with the highest scores")
         add("--out", metavar="FILE", help="write all keywords to FILE, with the scores of added ones")
 
@@ -71,6 +75,7 @@ def _expand(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.vectors import load_vectors, train_vectors
     from scrapy_focus.topic.examples import read_texts
     from scrapy_focus.topic.expansion import expand, read_keywords, telling
+    from scrapy_focus.web.words import words_of
 
     if opts.out:
         _check_out(Path(opts.out), Path(opts.keywords))
@@ -79,6 +84,8 @@ def _expand(opts: argparse.Namespace) -> None:
     training = read_texts(opts.train) if opts.train else {}
     others = _others(training, pages)
     words, common = telling(keywords, [*pages.values()], others)
+    if opts.all_words:
+        words, common = words_of("\n".join(pages.values())), []
     vectors = train_vectors(training.values()) if opts.train else load_vectors(opts.vectors)
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)

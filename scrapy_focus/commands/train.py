@@ -63,6 +63,7 @@ class TrainCommand(FocusCommand):
             "probabilities for the crawl (default: the share among the examples)",
         )  # fmt: skip
         add("--folds", metavar="K", help=f"cross-validate with K folds (default: {_FOLDS}, or fewer for few examples)")
+        add("--svm", action="store_true", help="train a linear support vector machine, not logistic regression")
         add("--neural", action="store_true", help="train a bidirectional LSTM, not a linear model; needs PyTorch")
         add("--epochs", metavar="N", help="with --neural: pass N times over the examples (default: 25)")
         add(
@@ -81,6 +82,8 @@ class TrainCommand(FocusCommand):
             )
         if not opts.neural and opts.epochs:
             raise UsageError("--epochs needs --neural; the linear model has no epochs")
+        if opts.neural and opts.svm:
+            raise UsageError("give either --svm or --neural: they are different models")
         if opts.neural and opts.frequency:
             raise UsageError("--frequency is for the linear model, and cannot adjust a neural one")
         read_numbers(opts, "folds", least=2)
@@ -104,7 +107,7 @@ def _train(opts: argparse.Namespace) -> None:
     out = Path(opts.out)
     try_out(out)
     vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
-    fit = _neural(opts, vectors) if opts.neural else LinearRelevance(frequency=opts.frequency).fit
+    fit = _neural(opts, vectors) if opts.neural else LinearRelevance(frequency=opts.frequency, svm=opts.svm).fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
     say(f"{counted(counts[0], 'page')} on topic, {counts[1]:,} off topic")

@@ -48,6 +48,8 @@ class LinearRelevance:
     frequency
         The share of the pages of the web to crawl that are on the topic, between 0 and 1, if it is known. By default,
         it is assumed to be that of the examples, which is far too much for most webs.
+    svm
+        Train a linear support vector machine instead, as the crawler ACHE does. The rest is the same.
 
     Attributes
     ----------
@@ -78,7 +80,9 @@ class LinearRelevance:
 
     kind = "linear"
 
-    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0, frequency: float | None = None) -> None:
+    def __init__(
+        self, *, max_words: int = 1 << 16, strength: float = 1.0, frequency: float | None = None, svm: bool = False
+    ) -> None:
         if frequency is not None and not 0 < frequency < 1:
             raise ConfigError(
                 f"frequency is {frequency!r}; it takes a share of all pages, between 0 and 1, such as 0.03"
@@ -86,6 +90,7 @@ class LinearRelevance:
         self.max_words = max_words
         self.strength = strength
         self.frequency = frequency
+        self.svm = svm
         self.prior = UNSURE
         self.telling: dict[str, list[str]] = {"on topic": [], "off topic": []}
         self._numbers = np.zeros(0, np.uint32)  # of the words, ascending
@@ -104,6 +109,7 @@ class LinearRelevance:
         """
         require_extra("learning a topic from pages", "topic", "sklearn")
         from sklearn.linear_model import LogisticRegression
+        from sklearn.svm import LinearSVC
 
         y = np.asarray(labels, bool)
         check_classes(y)
@@ -117,7 +123,10 @@ class LinearRelevance:
         if not names:
             raise ConfigError("the examples have no words to learn from; give texts with words of two letters or more")
         X = self._matrix(rows)
-        model = LogisticRegression(C=self.strength, class_weight="balanced", max_iter=1000)
+        if self.svm:
+            model = LinearSVC(C=self.strength, class_weight="balanced", random_state=0)
+        else:
+            model = LogisticRegression(C=self.strength, class_weight="balanced", max_iter=1000)
         slope, shift, share = _calibration(model, X, y)
         model.fit(X, y)
         weights = model.coef_[0]
@@ -219,7 +228,8 @@ class LinearRelevance:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file, ``.npz``; :func:`~scrapy_focus.topic.models.load_relevance` reads it."""
-        said = {} if self.frequency is None else {"frequency": self.frequency}
+        said: dict[str, Any] = {} if self.frequency is None else {"frequency": self.frequency}
+        said |= {"svm": True} if self.svm else {}
         header = {
             "kind": self.kind,
             "version": 1,

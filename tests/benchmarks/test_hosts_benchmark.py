@@ -51,6 +51,7 @@ def test_each_policy_keeps_to_a_cap(name: str, cap: str) -> None:
     run = hosts.do((name, "beekeeping", cap, 0, 1, 3), budget=90, n_hosts=6_000)
     assert (run.policy, run.cap, run.web, run.ended) == (name, cap, 3, "budget_requests")
     assert run.marks[-1].fetches == 90
+    assert run.marks[-1].harvest == run.relevant / 90
     if cap != "none":
         assert run.relevant <= 5 * run.marks[-1].domains
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from scrapy_focus import ConfigError
 from scrapy_focus.topic.models import load_relevance, relevance_of
@@ -45,11 +47,19 @@ def odds(scores: np.ndarray) -> np.ndarray:
 # Learning
 
 
-def test_it_is_tfidf_and_logistic_regression(model: LinearRelevance) -> None:
+@pytest.mark.parametrize(
+    ("svm", "theirs"),
+    [
+        (False, LogisticRegression(class_weight="balanced", max_iter=1000)),
+        (True, LinearSVC(class_weight="balanced", random_state=0)),
+    ],
+)
+def test_it_is_tfidf_and_a_linear_model(svm: bool, theirs: Any) -> None:
     """Among pages with equally many known words, the log-odds are those of scikit-learn, stretched and shifted."""
     texts, labels = examples(20, 20)
+    model = LinearRelevance(svm=svm).fit(texts, labels)
     vectorizer = TfidfVectorizer(sublinear_tf=True, analyzer=words_of)
-    theirs = LogisticRegression(class_weight="balanced", max_iter=1000).fit(vectorizer.fit_transform(texts), labels)
+    theirs.fit(vectorizer.fit_transform(texts), labels)
     others = pages(60, on=True, seed=1, length=200) + pages(60, on=False, seed=1, length=200)  # all words occur in each
     expected = theirs.decision_function(vectorizer.transform(others))
     found = odds(model.score(others))
@@ -167,6 +177,12 @@ def test_a_model_survives_its_file_and_a_pickle(model: LinearRelevance, tmp_path
         assert repr(other) == repr(model)
         np.testing.assert_array_equal(other.score(texts), model.score(texts))
     assert relevance_of(model) is model
+    svm = LinearRelevance(svm=True).fit(*examples(20, 20))
+    svm.save(tmp_path / "svm.npz")
+    other = load_relevance(tmp_path / "svm.npz")
+    assert isinstance(other, LinearRelevance)
+    assert other.svm
+    assert other.digest == svm.digest != model.digest
 
 
 def test_the_digest_tells_models_apart(model: LinearRelevance) -> None:

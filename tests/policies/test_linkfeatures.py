@@ -88,6 +88,40 @@ def test_one_vector_by_hand() -> None:
     assert x["relevant share of its host"] == round(63 * 2 / 4), "as it is when the link is chosen"
 
 
+def test_the_example_of_the_paper_by_hand() -> None:
+    """Figure 1 (section 2.4.1): seed and A are relevant, C behind them is not, and its link to D is examined.
+
+    The last relevant page is two clicks away; of the path's three pages two are relevant, of the host's four three.
+    """
+    policy = TreeQ(keywords=["sport"], relevance=Said(**{"": 0.25}), preset="tres-2023")
+    crawl = Crawl(
+        policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key < 4), seed=0, strict=True
+    )
+    crawl.add([link(1, host="en.wikipedia.test")])
+    seed, a, b, c, d = (link(key, host="en.wikipedia.test", depth=1) for key in range(1, 6))
+    fetch(crawl, a, b)
+    for pick in [crawl.next(), crawl.next()]:
+        crawl.sent(pick.id)
+        crawl.report(page(pick), [c] if pick.key == a.key else [])
+    fetch(crawl, d)
+    pick = crawl.next()
+    assert (seed.key, b.key, pick.key) == (1, 3, d.key)
+    shares = (policy._chosen[pick.id] / 63).round(2).tolist()
+    assert shares == [0, 0.51, 0.67, 0, 0, 0.25, 0.75, 0], "64 levels: 1/2, 2/3, 1/4 and 3/4 are rounded"
+
+
+def test_a_classifier_may_read_the_anchor_alone() -> None:
+    """As in the paper; keywords are still looked for in both."""
+    model = Said(cheese=0.9)
+    reader = LinkReader(["cheese"], model, url_words=False)
+    links = [link(1, url="http://a.test/cheese", anchor="More"), link(2, url="http://a.test/2", anchor="Cheese")]
+    assert reader.read(links).tolist() == [[1, 0, 0], [0, 1, 0.9]]
+    assert model.asked == ["more", "cheese"]
+    policy = TreeQ(keywords=["cheese"], relevance=model, rules={"url_words": False})
+    Crawl(policy, frontier=memory_frontier)
+    assert not policy._features.reader.url_words
+
+
 def test_a_seed_has_no_path() -> None:
     """A seed has no path; its host is unknown, its own words count."""
     policy = TreeQ(keywords=["cheese"], rules={"link_model": False})

@@ -189,9 +189,10 @@ def test_published_rules() -> None:
     assert [published(cap).warmup for cap in (None, 5, 10, 20, 100, 50)] == [300, 300, 300, 500, 500, 300]
     assert (published(20).min_samples, published(20).min_share) == (10, 0.2)
     assert (published(mode="tree-random").min_samples, published(mode="tree-random").min_share) == (20, 0.2)
-    policy = TreeQ(preset="tres-2023")
+    policy = TreeQ(preset="tres-2023", rules={"split": "sample-variance"})
     Crawl(policy, frontier=memory_frontier)
-    assert policy.layout.n_codes == 8
+    assert policy.layout.n_codes == 8, "section 2.4.1: three of the state, five of the action"
+    assert policy.tree.rule == "sample-variance"
 
 
 def test_the_published_warm_up_is_random() -> None:
@@ -445,6 +446,16 @@ def test_a_cap_falls_once_at_each_step() -> None:
         domains.ask(domains.row("b.test"))
         domains.release(domains.row("b.test"))
     assert domains.cap == 20
+
+
+def test_the_adaptive_cap_of_the_paper_by_hand() -> None:
+    """Section 3.5: from five pages of a domain to two, after a third of the crawl, and no further."""
+    domains = TreeQ(keywords=["xx"], per_domain=5, per_domain_least=2, falls_every=3).domains
+    caps = []
+    for i in range(10):
+        domains.ask(domains.row(f"h{i}.test"))
+        caps.append(domains.cap)
+    assert caps == [5, 5, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
 def test_what_is_taken_back_leaves_no_trace() -> None:

@@ -91,6 +91,14 @@ def test_a_model_knows_how_frequent_its_topic_is(folder: Path, capsys: pytest.Ca
     assert rare.score([""])[0] == 0.02
 
 
+def test_another_linear_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --svm, the file has a support vector machine, and the same tables are printed."""
+    assert "F-macro" in call(capsys, *TRAIN, "--svm")
+    model = load_relevance("model.npz")
+    assert isinstance(model, LinearRelevance)
+    assert model.svm
+
+
 def test_words_of_vectors_are_known_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --vectors, a model judges words that are in no example; the message has their number."""
     pytest.importorskip("gensim")
@@ -144,6 +152,7 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "--frequency", "3 %"), 2, "--frequency is '3 %'; it takes a share"),
         ((*TRAIN, "--neural", "--frequency", "0.03"), 2, "--frequency is for the linear model"),
         ((*TRAIN, "--epochs", "3"), 2, "--epochs needs --neural"),
+        ((*TRAIN, "--svm", "--neural"), 2, "give either --svm or --neural"),
         (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is not a folder"),
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
@@ -208,6 +217,10 @@ def test_vectors_can_be_trained(folder: Path, capsys: pytest.CaptureFixture[str]
     assert re.search("skipped .* as frequent off the topic, or on few pages: .*shop", said)
     assert not re.search("^  .* (the|shop|steel) ", said, re.MULTILINE)
     assert "contains only pages on the topic" in call(capsys, *keywords(folder, "wine", "grape"), "--train", "on")
+    all_words = call(capsys, *keywords(folder, "wine", "grape"), "--train", ".", "--all-words")
+    assert "skipped" not in all_words
+    judged = [sum(map(int, re.findall(r"^(?:added|rejected) (\d+)", text, re.MULTILINE))) for text in (said, all_words)]
+    assert judged[0] < judged[1], "as published, every word is judged"
 
 
 @pytest.mark.parametrize(

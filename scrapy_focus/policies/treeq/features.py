@@ -190,10 +190,15 @@ class LinkReader:
         Words and phrases, see :class:`~scrapy_focus.learn.matching.Keywords`.
     relevance
         A classifier of texts, or the file of one that ``focus train`` wrote; without one, the probability is 0.
+    url_words
+        The classifier reads the words of the URL after those of the anchor; otherwise the anchor alone.
     """
 
-    def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None) -> None:
+    def __init__(
+        self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None, *, url_words: bool = True
+    ) -> None:
         self.words = Keywords(keywords)
+        self.url_words = url_words
         self.relevance: Topic | None = relevance_of(relevance) if isinstance(relevance, (str, PathLike)) else relevance
         if keywords and not self.words:
             raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
@@ -225,13 +230,17 @@ class LinkReader:
         read = [(url_words(url), words_of(anchor)) for url, anchor in missing]
         scores = np.zeros(len(missing))
         if self.relevance is not None:
-            scores = np.nan_to_num(self.relevance.score([" ".join(a + u) for u, a in read]))
+            texts = [" ".join(a + u if self.url_words else a) for u, a in read]
+            scores = np.nan_to_num(self.relevance.score(texts))
         for each, (in_url, in_anchor), score in zip(missing, read, scores.tolist(), strict=True):
             url, anchor = each
             self._known[each] = self.words.found(in_url, unquote(url)), self.words.found(in_anchor, anchor), score
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"url_words": True} | state)
 
 
 class Features:

@@ -85,6 +85,10 @@ class TreeQ(TopicPolicy):
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
       a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
       are keywords.
+    * *Words of links*: in the paper, the classifier reads the anchor. As released and here it reads the words of the
+      URL, too; the rule ``url_words`` turns that off.
+    * *Splits*: as released, by the variance of all rewards in a leaf, also with the preset. The text of the paper has
+      the sample variance, ``{"split": "sample-variance"}``.
     * *Link model*: neither published nor released.
     * *Training*: as released, after each third result. Recommended is after each of the first 500, then after every
       fourth.
@@ -174,7 +178,7 @@ class TreeQ(TopicPolicy):
         keywords = mission.words if self.keywords is None else self.keywords
         topic = mission.topic if self.relevance is None else self.relevance
         self._features = Features(
-            self.layout, LinkReader(keywords, topic), self.domains,
+            self.layout, LinkReader(keywords, topic, url_words=rules.url_words), self.domains,
             seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts, words=rules.words,
         )  # fmt: skip
         self.tree = RegressionTree(

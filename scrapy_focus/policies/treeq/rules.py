@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from scrapy_focus.policies.treeq.features import (
     PROBABILITY,
     WORDS,
 )  # fmt: skip
+from scrapy_focus.policies.treeq.tree import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ class Rules:
     """The constants to change in ``TreeQ(rules=...)``."""
 
     gamma: float = 0.3  # discount of later rewards
-    split: Literal["chi2", "variance"] = "chi2"
+    split: Rule = "chi2"  # of leaves; as released "variance", by the text of the paper "sample-variance"
     tau: float = 16.0  # least chi-square of a split
     min_samples: int = 10  # experiences in a leaf before it is split
     min_child: int = 5  # and in each half
@@ -65,6 +66,7 @@ class Rules:
     link_model: bool = False  # features learned during the crawl: results of the links beside it, its words
     words: bool = True  # the link model learns words; otherwise only from the pages with the link
     hosts: bool = True  # features of the host
+    url_words: bool = True  # the classifier reads the words of a URL, too, as released; in the paper, the anchor alone
     groups: bool = False  # features of tag path, URL pattern and anchor
 
     def __post_init__(self) -> None:
@@ -74,11 +76,11 @@ class Rules:
             if not _fits(value, kind, least):
                 takes = f"{_KINDS[kind]} from {least}" if kind is int else _KINDS[kind]
                 raise ConfigError(f"rules has {field.name} = {brief(value)}; it takes {takes}")
-        if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
+        if self.gamma > 1 or self.split not in get_args(Rule) or self.min_share > 0.5 or self.batch > 20_000:
             raise ConfigError(
                 f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = "
-                f"{self.batch}; gamma is at most 1, split is 'chi2' or 'variance', min_share at most 0.5, batch at "
-                "most 20,000"
+                f"{self.batch}; gamma is at most 1, split is 'chi2', 'variance' or 'sample-variance', min_share at most "
+                "0.5, batch at most 20,000"
             )
 
     @classmethod
