@@ -323,7 +323,7 @@ class Topic:
         if relevance is not None and classifier != "cosine":
             relevance = getattr(goal, "relevance", relevance)
         given = {"keywords": self.keywords, "relevance": relevance}
-        return cls(**{name: value for name, value in given.items() if name in takes} | spec.params)
+        return cls(**{**{name: value for name, value in given.items() if name in takes}, **spec.params})
 
     def link(self, number: int, depth: int) -> Link:
         """A link to an article, as it is found on another one."""

@@ -79,8 +79,8 @@ class Rules:
         if self.gamma > 1 or self.split not in get_args(Rule) or self.min_share > 0.5 or self.batch > 20_000:
             raise ConfigError(
                 f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = "
-                f"{self.batch}; gamma is at most 1, split is 'chi2', 'variance' or 'sample-variance', min_share at most "
-                "0.5, batch at most 20,000"
+                f"{self.batch}; gamma is at most 1, split is 'chi2', 'variance' or 'sample-variance', min_share at "
+                "most 0.5, batch at most 20,000"
             )
 
     @classmethod

@@ -397,9 +397,7 @@ def _below(levels: NDArray[np.integer]) -> NDArray[np.int64]:
     return sums
 
 
-def _sample_variance(
-    n: NDArray[np.int64], sums: NDArray[np.int64], squares: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _sample_variance(n: NDArray[np.int64], sums: NDArray[np.int64], squares: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sample variance of so many numbers, from their sums and those of their squares; 0 for fewer than 2."""
     spread: NDArray[np.float64] = squares - sums.astype(np.float64) ** 2 / np.maximum(n, 1)
     return np.where(n > 1, spread / np.maximum(n - 1, 1), 0.0)
