@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+import keyword_expansion
 import wikispeedia
+from scrapy_focus.learn.vectors import train_vectors
+from scrapy_focus.web.words import words_of
 from wikispeedia import Topic, main, read_web
 from wikispeedia_tables import Run, Tables
 
@@ -74,6 +78,27 @@ def test_policies_and_goals_read_one_model(folder: Path) -> None:
     for _ in range(2):
         assert model.score(["gouda", "ore", "gouda"]).tolist() == inner(["gouda", "ore", "gouda"]).tolist()
     assert asked == ["gouda", "ore"]
+
+
+def test_the_asynchronous_method_before_tres(folder: Path) -> None:
+    """It reads no keywords, judges links by a cosine, and is rewarded by the linear model as all others."""
+    topic = Topic(read_web(folder), "subject.Food.Cheese", 0)
+    spec, classifier = wikispeedia.ROWS["asynchronous, own features"]
+    goal = topic.goal("classifier", classifier)
+    policy = topic.policy(spec, classifier, goal)
+    assert (policy.mode, policy.keywords, policy.rules) == ("asynchronous", (), {"hosts": False})  # type: ignore[attr-defined]
+    assert goal.relevance is topic.classifier("linear")  # type: ignore[attr-defined]
+    brie, ore, nothing = policy.relevance.score(["brie", "ore", "zzz"])  # type: ignore[attr-defined]
+    assert brie > 0.2 > ore >= nothing == 0
+
+
+def test_the_expansion_of_keywords(folder: Path) -> None:
+    """Of all words more are judged than of distinctive ones, and added words are counted in articles outside the sample."""
+    web = read_web(folder)
+    counts = [Counter(words_of(text)) for text in web.texts]
+    all_words, distinctive = keyword_expansion.rows(web, "subject.Food.Cheese", 0, 2, train_vectors(web.texts), counts)
+    assert all_words[0] > distinctive[0]
+    assert distinctive[2] >= distinctive[3] == 0, "words of another topic are not distinctive"
 
 
 def test_runs_are_not_repeated(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

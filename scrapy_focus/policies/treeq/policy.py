@@ -140,7 +140,7 @@ class TreeQ(TopicPolicy):
         default="tree",
     )
     preset: Literal["", "tres-2023"] = parameter(
-        '``"tres-2023"``: the rules of the paper and its released code.', default=""
+        '``"tres-2023"``: the rules of the released code.', default=""
     )
     rules: dict[str, Any] | None = parameter(
         "Changes to the rules, by name, see :class:`~scrapy_focus.policies.treeq.rules.Rules`.", default=None
