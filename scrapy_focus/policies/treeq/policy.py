@@ -139,9 +139,7 @@ class TreeQ(TopicPolicy):
         'each link once, when it is found; ``"random"`` takes any.',
         default="tree",
     )
-    preset: Literal["", "tres-2023"] = parameter(
-        '``"tres-2023"``: the rules of the released code.', default=""
-    )
+    preset: Literal["", "tres-2023"] = parameter('``"tres-2023"``: the rules of the released code.', default="")
     rules: dict[str, Any] | None = parameter(
         "Changes to the rules, by name, see :class:`~scrapy_focus.policies.treeq.rules.Rules`.", default=None
     )
