@@ -227,6 +227,12 @@ def test_page_links() -> None:
     assert found == [("http://h/d/b", "a"), ("http://h/f", "iframe"), ("http://o/c", "area"), ("http://h/d/a?q=1", "a")]
 
 
+def test_page_links_of_frames() -> None:
+    """The frames of a page are links, too."""
+    root = html.document_fromstring('<frameset><frame src="/menu"><frame src="/start"></frameset>')
+    assert [url for url, _ in page_links(root, "http://h/")] == ["http://h/menu", "http://h/start"]
+
+
 def test_a_query_on_a_base_without_a_path() -> None:
     """Scrapy puts a slash before the query; the place is found all the same."""
     root = html.document_fromstring('<body><a href="?a=\u00e9">1</a></body>')

@@ -104,6 +104,16 @@ def test_as_published_hosts_begin_with_a_page_of_either_kind() -> None:
     assert [policy.hosts.tournament.score(arm) for arm in range(2)] == [2.0, 1.0]
 
 
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_hosts_of_a_domain_are_one_arm_by_default(preset: str) -> None:
+    """Section 1.2 has an arm for each host; ours is a registered domain unless ``arm="host"``."""
+    hosts = ("www.example.org", "data.example.org", "example.com")
+    for params, n_arms in (({}, 2), ({"arm": "host"}, 3)):
+        policy = HostBandit(preset=preset, **params)
+        crawl_of(policy, *[link(at, host=host) for at, host in enumerate(hosts)])
+        assert len(policy.hosts) == n_arms
+
+
 def test_a_best_link_that_promises_less_than_the_average_makes_a_host_worse() -> None:
     """Also one with a good record: log-odds are added, not multiplied. Signed products would turn them around."""
     below = {"many": -1.0, "none": -1.0, "few": -1.0, "new": -1.0}

@@ -102,10 +102,10 @@ def test_credit_goes_to_the_group_of_the_page() -> None:
 def test_truth_counts_what_the_page_has_links_to() -> None:
     """With the truth nothing has to be fetched: the links that the policy was shown count, found anew as they are."""
     policy = TagPathOffline(benefit="truth")
-    crawl = told(policy, Known("page", target=(2, 3, 4)))
+    crawl = told(policy, Known("page", target=(2, 3, 4), dead=(6,), other=(7,)))
     crawl.add([link(0)])
     fetch(crawl, *on(NAV, 1), *on(MAIN, 2))
-    fetch(crawl, *on(MAIN, 2, 3, 4, 5))
+    fetch(crawl, *on(MAIN, 2, 3, 4, 5, 6, 7))
     assert stats(policy) == [(1, 1), (1, 2)], "link 2 was known already"
     get_file(crawl)
     assert stats(policy)[:2] == [(1, 1), (1, 2)], "what arrives is not counted again"

@@ -100,14 +100,19 @@ def test_without_probes_nothing_is_a_target_at_first() -> None:
 
 @pytest.mark.parametrize("status", [403, 405, 501])
 def test_servers_that_know_no_head_lose_no_link(status: int) -> None:
-    """Where a HEAD is refused, or says no type, the link is fetched as a page; where it is gone, it is given up."""
+    """Where a HEAD is refused, or says no type, the link is fetched as a page; where it is gone, or of a type that is
+    neither page nor target, it is given up.
+    """
     crawl = started(TagPath(), trained=False)
     crawl.add([article(1)])
-    fetch(crawl, article(2), article(3), article(4))
-    for outcome in ({"status": status, "mime": "text/plain"}, {"mime": ""}, {"status": 404, "mime": "text/html"}):
+    fetch(crawl, article(2), article(3), article(4), article(5))
+    for outcome in (
+        {"status": status, "mime": "text/plain"}, {"mime": ""}, {"status": 404, "mime": "text/html"},
+        {"mime": "image/png"},
+    ):  # fmt: skip
         pick = crawl.next()
         crawl.report(page(pick, **outcome))
-    assert crawl.frontier.states([2, 3, 4]) == [State.WAITING, State.WAITING, State.PROBED]
+    assert crawl.frontier.states([2, 3, 4, 5]) == [State.WAITING, State.WAITING, State.PROBED, State.PROBED]
     assert crawl.policy.predictor.labels == 1
 
 
