@@ -474,6 +474,11 @@ def source_of(path: Path) -> str:
     return str(_meta_of(path, "source") or "")
 
 
+def has_bodies(path: Path) -> bool:
+    """Return whether a recording has the text of its pages; likewise."""
+    return bool(_meta_of(path, "bodies"))
+
+
 def _meta_of(path: Path, name: str) -> Any:
     database = open_recording(path, writable=False)
     with closing(database), reading(path):

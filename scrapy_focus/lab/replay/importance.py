@@ -20,7 +20,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
-from scrapy_focus.lab.recordings.format import numbers_of
+from scrapy_focus.lab.recordings.format import has_bodies, numbers_of
 from scrapy_focus.lab.replay.importance_metrics import (
     at_random,
     backlinks,
@@ -108,13 +108,19 @@ class Measure:
         return known.get(self.by, f"number in {Path(self.by).name}")
 
     def check(self, paths: Collection[Path]) -> None:
-        """Check that each URL of the file is in one of these recordings.
+        """Check that each URL of the file is in one of these recordings, or that all have the texts to compare.
 
         Raises
         ------
         ConfigError
-            If one is not.
+            If one is not, or has none.
         """
+        for path in paths if self.query else ():
+            if not has_bodies(path):
+                raise ConfigError(
+                    f"{brief(self.by)} compares the text of pages, and {path.name} has none; record the site again "
+                    "with --bodies"
+                )
         missing = list(self.values or ())
         for path in paths:
             known = numbers_of(path, missing)
