@@ -144,7 +144,7 @@ class Importance(Policy):
           :class:`~scrapy_focus.learn.similarity.Similarity`. The link that found it stands for its text.
 
         Several are added up with their weights, ``{"pagerank": 1, "location": 0.2}``: each is brought to its rank among
-        the known pages first, from 0 to 1, as the values themselves cannot be compared.
+        the queued pages first, from 0 to 1, as the values themselves cannot be compared.
         """,
         default="pagerank",
         check=weights_of,
@@ -413,7 +413,7 @@ class Scale:
     A place runs from 0, below all of them, to 1. The places are updated whenever the number of known or of fetched
     pages has grown by a tenth, and pages whose place changed by that are found step by step.
 
-    *Memory*: 4 bytes a page.
+    *Time*: 0.1 s for an update with a million pages. *Memory*: 4 bytes a page.
     """
 
     _fetched = 0

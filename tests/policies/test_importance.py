@@ -13,7 +13,8 @@ from scipy.stats import spearmanr
 
 from scrapy_focus import ConfigError, Crawl, HotQueue, Importance, Job, Link, Mission, State, memory_frontier
 from scrapy_focus.lab.checks.policy import check_policy
-from scrapy_focus.policies.importance import ORDERS, location
+from scrapy_focus.learn.linkgraph import LinkGraph
+from scrapy_focus.policies.importance import ORDERS, Said, Scale, location
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import Clock, failure, fetch, link, links, page
 
@@ -105,6 +106,7 @@ def test_location_reads_the_url_alone() -> None:
     crawl.add([Link(url, key) for key, url in enumerate(urls)])
     assert [crawl.next().key for _ in urls] == [1, 2, 3, 0]
     assert location("http://a.test/x/y/", words=["why"]) == -1.0
+    assert location("http://gov.test/x", suffixes=["gov"]) == 0.0
 
 
 def test_a_page_of_the_paper_that_back_links_delay() -> None:
@@ -120,6 +122,26 @@ def test_a_page_of_the_paper_that_back_links_delay() -> None:
     assert order_of(crawl, web, 3) == [1, 2, 3]
     assert policy.values([8, 4, 7]).tolist() == pytest.approx([0.2305, 0.132625, 0.132625])
     assert order_of(crawl, web) == [8, 4, 5, 6, 7]
+
+
+def test_a_sum_adds_the_places_among_queued_pages() -> None:
+    """Of eight queued pages, those in the middle have the place 1/2 by the first order, weight 1. By the second, weight
+    0.5, all are equal: 1/2, too. The fetched page does not count.
+    """
+    graph, changed = LinkGraph(), {}
+    said, same = Said(graph, changed), Said(graph, changed)
+    scale = Scale({"said": 1.0, "same": 0.5}, {"said": said, "same": same})
+    for value in (100, 1, 2, 2, 2, 2, 2, 2, 3):
+        page = graph.add()
+        for each in (said, same, scale):
+            each.add()
+        said.say(page, value)
+        same.say(page, 7)
+    graph.connect(0, [])
+    scale.sweep(graph, changed)
+    assert [scale.rank(page) for page in (0, 2, 7)] == [1.25, 0.75, 0.75]
+    assert 0.25 < scale.rank(1) < 0.5
+    assert 1 < scale.rank(8) < 1.25
 
 
 def test_a_sum_follows_values_that_change_when_all_pages_are_known() -> None:
