@@ -61,10 +61,11 @@ class NeuralRelevance:
     With the defaults the model has some two million numbers, and ``max_words`` times ``width`` for the words: 20 MB
     in memory, in a file, and in each checkpoint of a crawl with it.
 
-    **As published**: 300 words of 300 dimensions, 300 units in each direction, mean over the words, dense layers of
-    300, 150, 85, 45, 50 and 10 units, dropout of one half, Adam at 0.001, 25 epochs. **As released**: one epoch,
-    keywords of the topic as inputs beside the text, and an English stop list; none of these here. Without vectors
-    from a file, those of the words are also learned.
+    **As published**: the paper gives no sizes. **As released**, also here: 300 words of 300 dimensions, 300 units in
+    each direction, mean over the words, dense layers of 300, 150, 85, 45, 50 and 10 units, dropout of one half, Adam
+    at 0.001, and a configuration of 25 epochs. **As released, not here**: a program that makes one epoch, keywords of
+    the topic as inputs beside the text, and an English stop list. Without vectors from a file, those of the words are
+    also learned.
 
     References
     ----------

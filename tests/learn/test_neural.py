@@ -23,7 +23,7 @@ from scrapy_focus.topic.neural import NeuralRelevance  # noqa: E402
 SMALL = {"length": 40, "width": 16, "hidden": 16, "epochs": 40, "rate": 3e-3}
 
 
-def test_the_layers_of_the_paper_by_hand() -> None:
+def test_the_released_layers_by_hand() -> None:
     """Two LSTMs of 300 units over 300 dimensions, then dense layers of 300, 150, 85, 45, 50 and 10: 1,689,776 weights.
 
     4 gates * 300 * (300 + 300 + 2), twice; 601 * 300 + 301 * 150 + 151 * 85 + 86 * 45 + 46 * 50 + 51 * 10 + 11.
