@@ -83,8 +83,8 @@ class TreeQ(TopicPolicy):
       is that they teach both their own reward.
     * *Next links*: as released, those of the page; in the paper, also the choice of the tree. Both here.
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
-      a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
-      are keywords.
+      a word will do. Here all are looked for in both, as words, and as the beginning or the end of longer ones. The
+      released code has a feature for phrases; here they are keywords.
     * *Words of links*: in the paper, the classifier reads the anchor. As released and here it reads the words of the
       URL, too; the rule ``url_words`` turns that off.
     * *Splits*: as released, by the variance of all rewards in a leaf, also with the preset. The text of the paper has
