@@ -56,6 +56,12 @@ def test_each_policy_keeps_to_a_cap(name: str, cap: str) -> None:
         assert run.relevant <= 5 * run.marks[-1].domains
 
 
+def test_relevant_domains() -> None:
+    """Equation 7 (section 3.1) counts domains: two of the 23 relevant hosts are of one."""
+    run = hosts.do(("best-first", "beekeeping", "none", 0, 1, 3), budget=200, n_hosts=6_000)
+    assert (run.marks[-1].hosts, run.marks[-1].domains) == (23, 22)
+
+
 def made(policy: str, seed: int, harvest: float, domains: int) -> Run:
     """Return a run that ended with so much."""
     last = Marks(

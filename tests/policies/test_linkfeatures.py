@@ -122,6 +122,16 @@ def test_a_classifier_may_read_the_anchor_alone() -> None:
     assert not policy._features.reader.url_words
 
 
+def test_features_of_domains_may_be_left_out() -> None:
+    """Section 3.6.3: the network and the tree read 0 for them, whatever is known of the domain."""
+    policy = TreeQ(keywords=["cheese"], preset="tres-2023", rules={"hosts": False})
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 1.0, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2), link(3, host="new.test"))
+    for pick in (crawl.next(), crawl.next()):
+        assert policy._chosen[pick.id].tolist() == [63, 63, 63, 0, 0, 0, 0, 0]
+
+
 def test_a_seed_has_no_path() -> None:
     """A seed has no path; its host is unknown, its own words count."""
     policy = TreeQ(keywords=["cheese"], rules={"link_model": False})

@@ -16,6 +16,7 @@ from scrapy_focus.learn.arms import rewards_in
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.policies.treeq.features import KEYWORD_ANCHOR
 from scrapy_focus.policies.treeq.policy import TreeQ, worth
 from scrapy_focus.policies.treeq.rules import Rules
 from tests.made import Clock, failure, fetch, link, links, page
@@ -126,6 +127,48 @@ def test_the_best_representative_is_chosen() -> None:
         crawl.release(pick.id)
 
 
+def two_leaves(mode: Any, preset: str) -> tuple[TreeQ, Crawl]:
+    """Return a crawl whose tree has a link with a keyword in one leaf and forty without in the other."""
+    policy = TreeQ(keywords=["cheese"], mode=mode, preset=preset, rules={"seeds_are_experience": False})
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
+    crawl.add([link(1, anchor="cheese"), *(link(key, anchor="bread") for key in range(2, 42))])
+    for i in range(40):
+        x = np.zeros(policy.layout.n_codes, np.uint8)
+        x[KEYWORD_ANCHOR] = 63 * (i % 2)
+        policy._experience(x, i % 2, x[None][:0])
+    assert crawl.frontier.waiting.tolist() == [40, 1]
+    return policy, crawl
+
+
+def test_representatives_by_hand() -> None:
+    """Algorithm 2 (section 2.6): one of each leaf; as recommended 256 of all leaves, and so 128 of each of two."""
+    assert two_leaves("tree", "tres-2023")[0]._counts().tolist() == [1, 1]
+    assert two_leaves("tree", "")[0]._counts().tolist() == [128, 128]
+
+
+def test_tree_random_takes_any_link_of_any_leaf() -> None:
+    """Section 3.2: the only link of one leaf is taken as often as the forty of the other together."""
+    policy, crawl = two_leaves("tree-random", "tres-2023")
+    policy.results = 1_000  # after any warm-up
+    taken = []
+    for _ in range(400):
+        pick = crawl.next()
+        taken.append(pick.key)
+        crawl.release(pick.id)
+    assert 160 <= taken.count(1) <= 240
+    assert len({*taken}) >= 38
+
+
+def test_an_asynchronous_link_is_ranked_when_it_is_found() -> None:
+    """Section 3.2: the link of the largest value is first; one that is queued keeps its value when a page has it again."""
+    policy = TreeQ(keywords=["cheese"], mode="asynchronous")
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 1.0, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2, anchor="bread"), link(3, anchor="bread"), link(4, anchor="cheese"))
+    assert fetch(crawl, link(3, anchor="cheese")).key == 4
+    assert [crawl.next().key, crawl.next().key] == [2, 3]
+
+
 def test_links_of_a_leaf_are_where_the_tree_says() -> None:
     """However the tree grew, each arm has the links that it routes there."""
     web = Web()
@@ -161,6 +204,8 @@ def test_experiences_by_hand() -> None:
     assert x[1].tolist() in nexts[0, :3].tolist()
     assert policy.tree.counts.tolist() == [2]
     assert policy.tree.means.tolist() == [1.0]
+    fetch(crawl)
+    assert replay.rows(np.arange(2))[3].tolist() == [3, 0], "the next choice does not follow from a dead end"
 
 
 @pytest.mark.parametrize(("reward", "learned"), [(0.0, 0.0), (1.0, 1.0), (3.0, 2.0), (-1.0, -1.0)])
@@ -185,6 +230,7 @@ def test_published_rules() -> None:
         3,
     )
     assert (rules.min_samples, rules.batch, rules.in_links, rules.prior) == (5, 60, False, False)
+    assert (rules.max_depth, rules.learning_rate, rules.target_every) == (18, 0.001, 500)
     assert published(5).batch == 128
     assert [published(cap).warmup for cap in (None, 5, 10, 20, 100, 50)] == [300, 300, 300, 500, 500, 300]
     assert (published(20).min_samples, published(20).min_share) == (10, 0.2)
@@ -193,18 +239,26 @@ def test_published_rules() -> None:
     Crawl(policy, frontier=memory_frontier)
     assert policy.layout.n_codes == 8, "section 2.4.1: three of the state, five of the action"
     assert policy.tree.rule == "sample-variance"
+    assert policy.network.replay.capacity == 20_000
+
+
+def test_recommended_rules() -> None:
+    """Those that the page of the system names."""
+    rules = Rules.of("", "tree", {}, topical=True, cap=None)
+    assert (rules.gamma, rules.split, rules.tau, rules.min_child, rules.representatives) == (0.3, "chi2", 16, 5, 256)
+    assert (rules.warmup, rules.eager, rules.train_every, rules.fan, rules.learning_rate) == (0, 500, 4, 16, 0.003)
 
 
 def test_the_published_warm_up_is_random() -> None:
     """Until it ends, nothing is trained, and the choice is that of Tree-Random with the same seed."""
     web = Web()
     orders = []
-    same = {"min_samples": 5, "min_share": 0.0}
+    same = {"min_samples": 5, "min_share": 0.0, "batch": 5}
     for mode in ("tree", "tree-random"):
         policy = TreeQ(keywords=["cheese"], preset="tres-2023", mode=mode, rules={"warmup": 60, **same})
         crawl = crawl_of(web, policy)
         before = policy.network.online.weights.copy()
-        orders.append([pick.key for pick in steps(crawl, web, 60)])
+        orders.append([pick.key for pick in steps(crawl, web, 59)])
         assert (policy.network.online.weights == before).all()
         for _ in steps(crawl, web, 60):
             pass
@@ -456,6 +510,7 @@ def test_the_adaptive_cap_of_the_paper_by_hand() -> None:
         domains.ask(domains.row(f"h{i}.test"))
         caps.append(domains.cap)
     assert caps == [5, 5, 2, 2, 2, 2, 2, 2, 2, 2]
+    assert TreeQ(keywords=["xx"], per_domain=5, per_domain_least=2).domains.falls_every == 6_666, "a third of 20,000"
 
 
 def test_what_is_taken_back_leaves_no_trace() -> None:
