@@ -14,7 +14,7 @@ from scrapy_focus import __version__
 from scrapy_focus.core.abilities import ShowsTables
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.ending import ending_of, is_full
 from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
@@ -171,7 +171,7 @@ class CrawlNotes:
         try:
             write(*args)
         except (OSError, FocusError) as error:
-            if ending_of(self.crawler).kind != "disk_full":
+            if not self._is_full():
                 logger.error("A table of the crawl cannot be written: %s", reason_of(error))
 
     def _write(self) -> None:
@@ -192,10 +192,15 @@ class CrawlNotes:
         try:
             write_page(self.out, self.output)
         except (OSError, FocusError) as error:
-            if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # otherwise it was reported already
+            if not self._is_broken and not self._is_full():  # otherwise it was reported already
                 logger.error("The page of the results cannot be written: %s", reason_of(error))
             return False
         return True
+
+    def _is_full(self) -> bool:
+        """Whether the crawl ended, or is about to end, because its disk is full."""
+        host = host_of(self.crawler)
+        return host is not None and is_full(host.closing.error)
 
     def _end(self, reason: str) -> None:
         if self._book is not None:
