@@ -72,6 +72,14 @@ def test_plain_states_by_hand() -> None:
     assert means == pytest.approx(0.244880, abs=1e-4)
 
 
+def test_groups_with_more_texts_are_more_probable() -> None:
+    """PrTFIDF: "wine" is a third of both texts of one group, and a sixth of the only one of the other; so it is of the
+    first with (2/3) / (5/6 + 3/16,384) = .79982, and of the other with .19996.
+    """
+    states = fitted(["wine red old", "wine red new", "steel rail iron mill hot wine"], k=2, centred=False)
+    assert sorted(states.state_of("wine").tolist()) == pytest.approx([0.197333, 0.663939], abs=2e-6)
+
+
 @pytest.mark.slow
 def test_texts_on_one_topic_are_alike() -> None:
     """New texts have states that are nearer to each other on one topic than on two, for nearly all pairs."""

@@ -55,7 +55,7 @@ class Efficiency(NamedTuple):
 
     whole: float  # of the whole crawl: Table 2 has these ratios of its counts
     mean: float  # of the windows, as Table 1 defines it
-    windows: NDArray[np.float64]  # of each window; NaN where there was nothing
+    windows: NDArray[np.float64]  # of each window; NaN where there was nothing; a last one of under a half is left out
 
 
 class Discovery(NamedTuple):
@@ -192,14 +192,15 @@ def foraging(
     relevant_at = harvest.seconds[harvest.rewards > 0]
     sent_at = sent_by_one(harvest, site) if sent is None else np.asarray(sent, np.float64)
     downloaded_at = harvest.seconds[1:]
+    edges = np.arange(max(1, round(harvest.seconds[-1] / window)) + 1) * window
     fresh, age = copies(harvest, site, np.arange(window, harvest.seconds[-1] + 1e-6, window))
     has_copies = np.isfinite(fresh)
     gets = harvest.pages[1:][~harvest.heads[1:]]
     found = len(np.unique(gets))
     return Foraging(
         downloaded=len(downloaded_at), sent=len(sent_at), relevant=len(relevant_at), found=found,
-        download_efficiency=_efficiency(relevant_at, downloaded_at, window),
-        sent_efficiency=_efficiency(relevant_at, sent_at, window),
+        download_efficiency=_efficiency(relevant_at, downloaded_at, edges),
+        sent_efficiency=_efficiency(relevant_at, sent_at, edges),
         relative_found=_share(found, len(downloaded_at)),
         freshness=float(fresh[has_copies].mean()) if has_copies.any() else math.nan,
         age=float(age[has_copies].mean()) if has_copies.any() else math.nan,
@@ -301,10 +302,8 @@ def _visits(harvest: Harvest, site: RecordedSite) -> Iterator[tuple[int, int, fl
             yield page, answer, at, reward
 
 
-def _efficiency(relevant: NDArray[np.float64], of: NDArray[np.float64], window: float) -> Efficiency:
+def _efficiency(relevant: NDArray[np.float64], of: NDArray[np.float64], edges: NDArray[np.float64]) -> Efficiency:
     """Return how many of these times belong to relevant documents, in total and by window."""
-    end = max(relevant.max(initial=0.0), of.max(initial=0.0))
-    edges = np.arange(0, max(1, math.ceil(end / window)) + 1) * window
     n, all_ = np.histogram(relevant, edges)[0], np.histogram(of, edges)[0]
     windows = np.where(all_ > 0, n / np.maximum(all_, 1), math.nan)
     mean = float(windows[all_ > 0].mean()) if all_.any() else math.nan

@@ -160,7 +160,9 @@ class Foragers(Policy):
         "Further constants, by name: the fields of :class:`~scrapy_focus.policies.foragers.rules.Rules`.", default=None
     )
     preset: Literal["", "palotai-2005"] = parameter(
-        '``"palotai-2005"``: as published. All links are looked at, and no page is spared.', default=""
+        '``"palotai-2005"``: as published, but for the rules ``normalised`` and ``centred``. All links are looked at, '
+        "and no page is spared.",
+        default="",
     )
 
     def __attrs_post_init__(self) -> None:
