@@ -77,6 +77,8 @@ def test_the_last_change_counts() -> None:
     assert visit("/3", article(published=NOW - 10 * DAY)) == 0
     assert visit("/3", article(f"Changed {TEXT}", published=NOW - 10 * DAY), NOW + HOUR) == 0, "the page says when"
     assert Visits(hours=48)("/2", article(modified=NOW - 25 * HOUR)) == 1
+    assert visit("/4", article(modified=NOW - 24 * HOUR - 1)) == 0
+    assert visit("/4", article(modified=NOW - 24 * HOUR)) == 1, "it is no older than that"
 
 
 def test_last_modified_counts_where_the_page_says_nothing() -> None:

@@ -512,8 +512,10 @@ def test_half_of_a_short_weblog_is_moved_and_one_entry_stays() -> None:
     assert len(child) == 1
     assert sorted([*one.weblog, *child]) == [1, 2, 3]
     assert forager({1: 3.0}).halve(np.random.default_rng(0)) == {}
-    full = forager(dict.fromkeys(range(20), 0.0), weblog=20)
-    assert len(full.halve(np.random.default_rng(0))) == 10
+    full = forager(dict.fromkeys(range(100), 0.0))
+    moved = full.halve(np.random.default_rng(0))
+    assert len(moved) == 50
+    assert 15 < sum(key < 50 for key in moved) < 35, "at random: some of the best, and some of the others"
 
 
 def test_who_earned_nothing_dies_but_never_the_last_ones() -> None:

@@ -111,6 +111,7 @@ def test_counts_and_efficiencies(site: RecordedSite) -> None:
     assert found.download_efficiency.mean == pytest.approx(np.mean(of_windows))
     assert found.sent_efficiency[:2] == (1.0, 1.0)
     assert np.isnan(found.sent_efficiency.windows).tolist() == [False, False, False]
+    assert len(foraging(harvest, site, window=6.1 * HOUR).download_efficiency.windows) == 2, "it nearly has two"
     by_hour = foraging(harvest, site, window=HOUR).download_efficiency
     assert np.isnan(by_hour.windows).tolist() == [False, True] * 6, "each second hour has no visits"
     assert by_hour.mean == pytest.approx(np.mean([1 / 3, 0, 1 / 4, 1 / 4, 0, 1 / 2]))
