@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Rules(NamedTuple):
     """The constants of the paper, under descriptive names: of the text and of algorithms 1 to 11 (sections 3.1 to 3.3).
 
-    The paper does not give ``normalised``, ``slice``, ``sample`` and ``centred``; a turn lasts three minutes there (4.1).
+    The paper has no ``normalised``, ``slice``, ``sample`` and ``centred``; a turn lasts three minutes there (4.1).
     """
 
     start: int = 10  # best entries of the weblog, one of which is drawn to start from
