@@ -43,18 +43,18 @@ def walked(td: Td, states: NDArray[np.float32]) -> list[float]:
 
 
 def test_one_raw_step() -> None:
-    """v = 2 * 0.5 - 1 = 0 and v' = 2 + 0.5 = 2.5, so delta = 3 + 0.9 * 2.5 - 0 = 5.25 and w += 0.525 * (0.5, -1)."""
-    td = with_weights(2.0, 1.0, normalised=False)
-    assert td.step(BEFORE, 3.0, AFTER) == pytest.approx(5.25)
-    assert td.weights == pytest.approx([2.2625, 0.475])
+    """v = 2 * 0.5 - 3 = -2, v' = 2 + 3 * 0.5 = 3.5, so delta = 3 + 0.9 * 3.5 + 2 = 8.15 and w += 0.815 * (0.5, -1)."""
+    td = with_weights(2.0, 3.0, normalised=False)
+    assert td.step(BEFORE, 3.0, AFTER) == pytest.approx(8.15)
+    assert td.weights == pytest.approx([2.4075, 2.185])
 
 
 def test_one_normalised_step() -> None:
-    """The same error, 5.25, divided by the squared length 1.25: w += 0.42 * (0.5, -1), and v moves by 0.1 * 5.25."""
-    td = with_weights(2.0, 1.0, normalised=True)
-    assert td.step(BEFORE, 3.0, AFTER) == pytest.approx(5.25)
-    assert td.weights == pytest.approx([2.21, 0.58], abs=1e-5)
-    assert td.value(BEFORE[None])[0] == pytest.approx(0.525, abs=1e-5)
+    """The same error, 8.15, divided by the squared length 1.25: w += 0.652 * (0.5, -1), and v moves by 0.1 * 8.15."""
+    td = with_weights(2.0, 3.0, normalised=True)
+    assert td.step(BEFORE, 3.0, AFTER) == pytest.approx(8.15)
+    assert td.weights == pytest.approx([2.326, 2.348], abs=1e-5)
+    assert td.value(BEFORE[None])[0] == pytest.approx(-2 + 0.815, abs=1e-5)
 
 
 @pytest.mark.parametrize("normalised", [True, False])
