@@ -46,11 +46,10 @@ from scrapy_focus.learn.embedding import load_embedding
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq import TreeQ
-from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.topic.examples import Given
 from scrapy_focus.topic.models import made_of
 from scrapy_focus.web.html import html_blocks
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 from wikispeedia_tables import name_of
 
 if TYPE_CHECKING:

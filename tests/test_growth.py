@@ -21,12 +21,12 @@ from scrapy_focus.learn.text import GramProjector, char_pairs
 from scrapy_focus.policies.branching.features import LinkHasher, path_of, shape_of
 from scrapy_focus.policies.branching.layout import Places
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.policies.treeq.features import url_pattern, url_words
+from scrapy_focus.policies.treeq.features import url_pattern
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import PlaceReader, html_text, link_text, locate, page_links, page_text
 from scrapy_focus.web.mime import effective_mime, extension, parse_mime
 from scrapy_focus.web.shells import is_shell
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 from tests.examples import n_examples
 
 if TYPE_CHECKING:

@@ -34,9 +34,8 @@ from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, Value
 from scrapy_focus.learn.similarity import Query, Similarity
-from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.html import title_and_text
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,6 +7,7 @@ import unicodedata
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 import numpy as np
@@ -60,6 +61,19 @@ def words_of(text: str) -> list[str]:
     if joined.search(text) is None:
         return [word for word in found if len(word) > 1]
     return [piece for word in found for piece in _pieces(word, joined)]
+
+
+def url_words(url: str) -> list[str]:
+    """Return the words of a URL, in lower case: of its host without the last label, its path, and its query.
+
+    Examples
+    --------
+    >>> url_words("https://www.bike-shop.example/Mountain_bikes/e%2Dbikes?size=28")
+    ['bike', 'shop', 'mountain', 'bikes', 'bikes', 'size', '28']
+    """
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].partition(":")[0].removeprefix("www.").rpartition(".")[0]
+    return words_of(f"{host} {unquote(parts.path)} {unquote(parts.query)}")
 
 
 def first_word(text: str) -> str:

@@ -378,10 +378,11 @@ def url(data: bytes) -> None:
     from scrapy_focus.lab.recordings.html import _spell, first_pages
     from scrapy_focus.lab.recordings.importers.base import identity
     from scrapy_focus.policies.branching.features import feature, path_of, shape_of
-    from scrapy_focus.policies.treeq.features import bucket, url_pattern, url_words
+    from scrapy_focus.policies.treeq.features import bucket, url_pattern
     from scrapy_focus.web.addresses import literal, network_of
     from scrapy_focus.web.domains import domain_of
     from scrapy_focus.web.mime import effective_mime, extension
+    from scrapy_focus.web.words import url_words
 
     text = text_of(data[:_SEED])  # Scrapy asks for no longer ones
     with contextlib.suppress(RecordingError):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.policies.treeq.features import LinkReader, url_words
+from scrapy_focus.policies.treeq.features import LinkReader
 from scrapy_focus.topic.keywords import KeywordRelevance
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 from tests.made import link
 
 

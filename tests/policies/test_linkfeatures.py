@@ -26,10 +26,10 @@ from scrapy_focus.policies.treeq.features import (
     layout,
     path_after,
     url_pattern,
-    url_words,
 )
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.words import url_words
 from tests.made import failure, fetch, link, page
 
 PICK = Pick(1, 1, "", "", 0, 0, 0.0, None, -1, "GET", b"")

@@ -22,13 +22,12 @@ from manyhosts.server import WebServer, write_examples
 from manyhosts.web import MadeUpWeb
 from scrapy_focus.lab.sites.portal.portal import Page
 from scrapy_focus.learn.matching import Keywords
-from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.topic.examples import read_examples
 from scrapy_focus.topic.models import load_relevance
 from scrapy_focus.topic.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import html_text
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 from tests.made import HANG
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.foragers.slots import best_first
 from scrapy_focus.policies.foragers.states import TextStates
 from scrapy_focus.policies.foragers.td import Td
-from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.documents import document_of, shown_on
+from scrapy_focus.web.words import url_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -22,7 +22,7 @@ from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.treeq.hubs import Hubs
 from scrapy_focus.policies.treeq.linkwords import LinkWords
 from scrapy_focus.topic.models import relevance_of
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import url_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -128,19 +128,6 @@ def layout(*, in_links: bool, groups: bool, link_model: bool) -> Layout:
     if groups:
         names += (*(each.format(group) for group in GROUPS for each in OF_A_GROUP), "depth")
     return Layout(names, in_links, groups, link_model)
-
-
-def url_words(url: str) -> list[str]:
-    """Return the words of a URL, in lower case: of its host without the last label, its path, and its query.
-
-    Examples
-    --------
-    >>> url_words("https://www.bike-shop.example/Mountain_bikes/e%2Dbikes?size=28")
-    ['bike', 'shop', 'mountain', 'bikes', 'bikes', 'size', '28']
-    """
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2].partition(":")[0].removeprefix("www.").rpartition(".")[0]
-    return words_of(f"{host} {unquote(parts.path)} {unquote(parts.query)}")
 
 
 def codes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
