@@ -87,7 +87,7 @@ def _lower(words: Collection[str]) -> tuple[str, ...]:
 
 
 def _check_words(words: Collection[str]) -> None:
-    if not words or not all(word.strip() for word in words):
+    if not len(words) or not all(word.strip() for word in words):  # an empty array is neither true nor false
         raise ConfigError("there is no word to look for; give at least one word, and no empty ones")
 
 
