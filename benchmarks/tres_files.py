@@ -35,7 +35,7 @@ _EXAMPLES = 1000  # of pages that link to a target, and of others
 
 
 def train(paths: Sequence[Path], out: Path) -> None:
-    """Train a classifier of pages that link to targets with up to 1,000 of them and of others, evenly from the sites."""
+    """Train a classifier of pages that link to targets with up to 1,000 of them and of others, evenly from sites."""
     rng = np.random.default_rng(0)
     examples: list[str] = []
     kinds: list[bool] = []

@@ -1,4 +1,4 @@
-"""The graphs of Cho, Garcia-Molina and Page with their own thresholds, on real pages, and orders by similarity to a query.
+"""The graphs of Cho, Garcia-Molina and Page with their own thresholds on real pages, and orders by similarity.
 
 Measured: crawls without a network of Wikispeedia and of the documentation that ``sites.py`` fetched, as ``hot_queue.py``
 makes them: one page in flight, HTML pages alone. ``links`` has Graphs 1 to 5: hot are pages with at least G back-links

@@ -40,7 +40,7 @@ def test_hot_pages_by_similarity() -> None:
 
 
 def test_figures_of_a_crawl_by_hand() -> None:
-    """Breadth-first takes 0, 1, 2, 3, 4: pages 1 and 4 are hot. A random order has 20, 40, ... %, more than 0 at first."""
+    """Breadth-first takes 0, 1, 2, 3, 4: pages 1 and 4 are hot. A random order has 20, 40, ... %, more at first."""
     web = small_web()
     hot = list(on_topic(web, "cheese"))[:1]
     found = measure(web, hot, {"BFS": BreadthFirst}, topic_pages(web, "cheese"), starts=1, marks=(40, 60, 100))

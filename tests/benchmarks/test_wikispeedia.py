@@ -93,7 +93,7 @@ def test_the_asynchronous_method_before_tres(folder: Path) -> None:
 
 
 def test_the_expansion_of_keywords(folder: Path) -> None:
-    """Of all words more are judged than of distinctive ones, and added words are counted in articles outside the sample."""
+    """More words are judged than the distinctive ones, and added words are counted in articles outside the sample."""
     web = read_web(folder)
     counts = [Counter(words_of(text)) for text in web.texts]
     all_words, distinctive = keyword_expansion.rows(web, "subject.Food.Cheese", 0, 2, train_vectors(web.texts), counts)

@@ -141,7 +141,7 @@ def test_the_first_requests_have_tables(reader: Reader) -> None:
 
 
 def test_rewards_of_groups_are_averaged_over_the_seeds() -> None:
-    """Only policies with groups are listed; a seed with fewer groups counts as 0, and one without a table not at all."""
+    """Only policies with groups are listed; a seed with fewer groups counts as 0, one without a table not at all."""
     made = comparison({"s": {"SB-CLASSIFIER": [20.0, 22.0, 21.0], "BFS": [50.0] * 3}})
     assert "Rewards of groups" not in page(made, metric="requests_90", repeat=REPEAT, plots=False)
     rows = [(2.0, 3.0, 1.0, 4.0, 2.0), (1.0, 1234.0, 0.0, 1234.0), ()]

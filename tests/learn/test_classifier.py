@@ -85,7 +85,7 @@ def test_naive_bayes_by_hand() -> None:
 
 
 def test_a_tie_is_negative() -> None:
-    """With one example of each class, their features in equal numbers say nothing; as in scikit-learn, the first wins."""
+    """With one example of each class, their features in equal numbers say nothing: the first class, as scikit-learn."""
     bayes = OnlineClassifier(n_features=2, batch=2, model="bayes")
     bayes.observe(np.array([0]), True)
     bayes.observe(np.array([1]), False)

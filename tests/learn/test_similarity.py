@@ -1,4 +1,4 @@
-"""The similarity of pages to a query: numbers worked out from section 2 of the paper, and their estimates in a crawl."""
+"""The similarity of pages to a query: numbers worked out from section 2 of the paper, and estimates in a crawl."""
 
 from __future__ import annotations
 

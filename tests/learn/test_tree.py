@@ -377,7 +377,7 @@ def test_parameters_that_cannot_be_used_are_named(columns: int, parameters: dict
 
 
 def test_a_large_leaf_is_weighed_less_often() -> None:
-    """Of 640 experiences or so, a leaf splits at one in 11 of all experiences by rule chi2, and by the others at once."""
+    """Of 640 experiences or so, a leaf splits at one in 11 of all experiences by rule chi2, by the others at once."""
     splits = {}
     for rule in RULES:
         tree = RegressionTree(1, rule=rule, tau=4.0, min_samples=1, min_child=1)

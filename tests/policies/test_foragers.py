@@ -124,7 +124,7 @@ def forager(known: Mapping[int, float], path: Iterable[tuple[int, float]] = (), 
 
 
 def test_constants_are_those_of_the_paper() -> None:
-    """Sections 3.1 to 3.3: those of lists, learning, rewards, scores, ages and states; three minutes are 70 requests."""
+    """Sections 3.1 to 3.3: of lists, learning, rewards, scores, ages and states; three minutes are 70 requests."""
     rules = Foragers(preset=PUBLISHED)._rules
     assert (rules.start, rules.weblog, rules.beta, rules.steps) == (10, 100, 0.3, 100)
     assert (rules.gamma, rules.alpha) == (0.9, 0.1)
@@ -372,7 +372,7 @@ def test_the_first_who_sends_a_document_earns_and_all_others_pay() -> None:
 
 
 def test_a_step_brings_what_its_page_and_all_linked_ones_bring() -> None:
-    """Three documents: 100 for each to the first who sends them, and -1 for each to the other (sections 3.2 and 3.3)."""
+    """Three documents: 100 for each to the first who sends them, -1 for each to the other (sections 3.2 and 3.3)."""
     world = World({1: [2, 3]}, 1, goal=ReinforcingAgent(), fewest=2, most=2, preset=PUBLISHED, mode="RL")
     world.texts = {key: article(f"{TEXT} {key}", changed=BEGIN) for key in (1, 2, 3)}
     world.visits(3)

@@ -160,7 +160,7 @@ def test_tree_random_takes_any_link_of_any_leaf() -> None:
 
 
 def test_an_asynchronous_link_is_ranked_when_it_is_found() -> None:
-    """Section 3.2: the link of the largest value is first; one that is queued keeps its value when a page has it again."""
+    """Section 3.2: the link of the largest value is first; a queued one keeps its value when a page has it again."""
     policy = TreeQ(keywords=["cheese"], mode="asynchronous")
     crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 1.0, seed=0, strict=True)
     crawl.add([link(1)])
